@@ -12,18 +12,28 @@ from ..apps.sssp import has_distance
 from ..graph import Graph
 from ..graph.arguments import check_graph
 from ..output.result import Result
+from ..runtime.options import ANY
 from ..runtime.run import run
 from ..system.arguments import explained
 from .dijkstra import ADD_LENGTHS, has_lengths, lengths_from_each
+from .distance_sums import distance_sums
 from .distances import ADD_DISTANCES, distances
-from .in_memory import check_in_memory, in_memory
+from .in_memory import in_memory
+from .runs import by_programs
 
 Array = npt.NDArray[Any]
 
 
 @explained
+# wide: NetworkX's arguments, and those that say how to run.
 def closeness_centrality(
-    graph: Graph, *, u: Any = None, distance: bool = False, wf_improved: bool = True, threads: int | None = None
+    graph: Graph,
+    *,
+    u: Any = None,
+    distance: bool = False,
+    wf_improved: bool = True,
+    device: str = ANY,
+    threads: int | None = None,
 ) -> Result | float:
     """Closeness: ``c_v = r_v / sum of d(s, v)``, over the r_v other vertices s that reach v.
 
@@ -41,6 +51,10 @@ def closeness_centrality(
         edge has length 1.
     wf_improved : bool
         Multiply by ``r_v / (n - 1)``, the share of the other vertices that reach v [2]_.
+    device : {"auto", "cpu", "gpu", "hybrid"}
+        With `u`, as for `garaph_py.run`. Without, if it is ``"gpu"`` or ``"hybrid"``, or if the edges are on disk,
+        vertex programs find the distances, on the device that `garaph_py.run_many` would use. Otherwise a kernel on the
+        CPU finds them (see Notes).
     threads : int, optional
         By default every core that this process may use.
 
@@ -52,17 +66,24 @@ def closeness_centrality(
     Raises
     ------
     GraphError
-        If the edges are on disk, and `u` is not given; with `distance`, if an edge value is negative.
+        With `distance`, if an edge value is negative; if the edges are on disk, and the graph was opened with too
+        little memory to read them.
+    DeviceError
+        If `device` is ``"gpu"`` or ``"hybrid"``, and no GPU can be used.
     UnknownVertexError
         If the graph has no vertex `u`.
 
     Notes
     -----
     With `u` it runs the vertex program `garaph_py.apps.BFS` or, by length, `garaph_py.apps.SSSP`, on the reversed
-    graph. Without `u` it runs a kernel of its own in memory, on all cores, which searches from 64 sources at once [3]_.
-    That takes O(n m) time, at best a 64th of that, and 48 bytes for each vertex and thread. By length, each core
+    graph. Without `u`, in memory, it runs a kernel of its own on all cores, which searches from 64 sources at once
+    [3]_. That takes O(n m) time, at best a 64th of that, and 48 bytes for each vertex and thread. By length, each core
     searches from one source after the other, in O(n m log n) time, with 48 bytes for each vertex and thread, and 8 for
     each edge.
+
+    On a GPU, and over edges on disk, the same programs run from all vertices that have out-edges, as in
+    `garaph_py.run_many`: `BFS` from 64 at once, which takes 165 bytes for each vertex (five times as much if distances
+    are above 127), and `SSSP` from up to 16, which takes 380. These visit each edge at most once in a superstep.
 
     References
     ----------
@@ -78,26 +99,30 @@ def closeness_centrality(
     >>> gp.algorithms.closeness_centrality(graph, u="b")
     1.0
     """
-    check_graph(graph, "closeness_centrality")
+    name = "closeness_centrality"
+    check_graph(graph, name)
     if u is not None:
-        found = distances_to(u, graph, distance, threads)
+        found = distances_to(u, graph, distance, device, threads)
         sums, reached = np.array([found.sum(dtype=np.float64)]), np.array([len(found) - 1])
         return float(closeness(sums, reached, graph.n, wf_improved)[0])
-    check_in_memory(graph, "closeness_centrality")
-    by_length = has_lengths(graph, distance, "closeness_centrality", 0)
+    by_length, sources = has_lengths(graph, distance, name, 0), np.arange(graph.n)
+    if by_programs(graph, device):
+        sums, reached, runs = distance_sums(graph, sources, by_length, False, device, threads)
+        return runs.result(closeness(sums, reached, graph.n, wf_improved), name)
     kernel, add = (ADD_LENGTHS, lengths_from_each) if by_length else (ADD_DISTANCES, distances)
-    with in_memory(graph, "closeness_centrality", [kernel], threads) as call:
-        sums, reached, edges = add(call, np.arange(graph.n), False)
+    with in_memory(graph, name, [kernel], threads) as call:
+        sums, reached, edges = add(call, sources, False)
         return call.result(closeness(sums, reached, graph.n, wf_improved), edges)
 
 
-def distances_to(u: Any, graph: Graph, by_length: bool, threads: int | None) -> Array:
+def distances_to(u: Any, graph: Graph, by_length: bool, device: str, threads: int | None) -> Array:
     """The distances to the vertex `u` from the vertices that reach it, `u` included."""
     if by_length and graph.edge_dtype is not None:
-        lengths = run(SSSP(source=u), graph._reversed(valued=True), threads=threads).values
+        lengths = run(SSSP(source=u), graph._reversed(valued=True), device=device, threads=threads).values
         reaching: Array = lengths[has_distance(lengths)]
         return reaching
-    levels: Array = run(BFS(source=u), graph._reversed(valued=False), threads=threads).values["level"]
+    found = run(BFS(source=u), graph._reversed(valued=False), device=device, threads=threads)
+    levels: Array = found.values["level"]
     return levels[levels >= 0]
 
 

@@ -7,16 +7,20 @@ from typing import Any
 import numpy as np
 
 from ..graph import Graph
+from ..graph.arguments import check_graph
 from ..output.result import Result
+from ..runtime.options import ANY
 from ..system.arguments import explained
 from .dijkstra import ADD_LENGTHS, has_lengths, lengths_from_each
+from .distance_sums import distance_sums
 from .distances import ADD_DISTANCES, distances
-from .in_memory import check_in_memory, in_memory
+from .in_memory import in_memory
+from .runs import by_programs
 
 
 @explained
 def harmonic_centrality(
-    graph: Graph, *, distance: bool = False, sources: Any = None, threads: int | None = None
+    graph: Graph, *, distance: bool = False, sources: Any = None, device: str = ANY, threads: int | None = None
 ) -> Result:
     """Harmonic centrality: ``c_v = sum of 1 / d(s, v)`` over all other vertices s that reach v.
 
@@ -31,6 +35,9 @@ def harmonic_centrality(
         edge has length 1.
     sources : iterable, optional
         Sum over these vertices s only; by default over all.
+    device : {"auto", "cpu", "gpu", "hybrid"}
+        If it is ``"gpu"`` or ``"hybrid"``, or if the edges are on disk, vertex programs find the distances, on the
+        device that `garaph_py.run_many` would use. Otherwise a kernel on the CPU finds them (see Notes).
     threads : int, optional
         By default every core that this process may use. The last bits of sums depend on it.
 
@@ -42,15 +49,20 @@ def harmonic_centrality(
     Raises
     ------
     GraphError
-        If the edges are on disk; with `distance`, if an edge value is negative.
+        With `distance`, if an edge value is negative; if the edges are on disk, and the graph was opened with too
+        little memory to read them.
+    DeviceError
+        If `device` is ``"gpu"`` or ``"hybrid"``, and no GPU can be used.
     UnknownVertexError
         If one of the `sources` is not in the graph.
 
     Notes
     -----
-    It runs a kernel of its own in memory, on all cores, which searches from 64 sources at once [2]_. It takes O(n m)
+    In memory, it runs a kernel of its own on all cores, which searches from 64 sources at once [2]_. It takes O(n m)
     time, or O(m) for each of the `sources`, at best a 64th of that, and 48 bytes for each vertex and thread. By length,
     each core searches from one source after the other, which takes log n times as long, and 8 bytes more for each edge.
+
+    On a GPU, and over edges on disk, it finds the distances as `closeness_centrality` does, which says what that costs.
 
     References
     ----------
@@ -63,10 +75,14 @@ def harmonic_centrality(
     >>> dict(gp.algorithms.harmonic_centrality(graph))
     {'a': 1.5, 'b': 2.0, 'c': 1.5}
     """
-    check_in_memory(graph, "harmonic_centrality")
+    name = "harmonic_centrality"
+    check_graph(graph, name)
     places = np.arange(graph.n) if sources is None else np.unique(graph.ids.indices(sources))
-    by_length = has_lengths(graph, distance, "harmonic_centrality", 0)
+    by_length = has_lengths(graph, distance, name, 0)
+    if by_programs(graph, device):
+        sums, _, runs = distance_sums(graph, places, by_length, True, device, threads)
+        return runs.result(sums, name)
     kernel, add = (ADD_LENGTHS, lengths_from_each) if by_length else (ADD_DISTANCES, distances)
-    with in_memory(graph, "harmonic_centrality", [kernel], threads) as call:
+    with in_memory(graph, name, [kernel], threads) as call:
         sums, _, edges = add(call, places, True)
         return call.result(sums, edges)

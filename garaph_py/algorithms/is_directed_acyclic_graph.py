@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from ..graph import Graph
 from ..graph.arguments import check_graph
-from ..pages.passes import has_loops
+from ..runtime.options import ANY
 from ..system.arguments import explained
-from .in_memory import in_memory
-from .number_strongly_connected_components import number_strongly_connected_components
-from .topological_generations import KERNELS, peeled
+from .longest_paths import WAITING
+from .topological_generations import generation_numbers
 
 
 @explained
-def is_directed_acyclic_graph(graph: Graph, *, threads: int | None = None) -> bool:
+def is_directed_acyclic_graph(graph: Graph, *, device: str = ANY, threads: int | None = None) -> bool:
     """Whether a graph is directed and has no cycle. A self-loop is a cycle.
 
     Parameters
     ----------
     graph : Graph
+    device : {"auto", "cpu", "gpu", "hybrid"}
+        As for `topological_generations`.
     threads : int, optional
         By default every core that this process may use.
 
@@ -25,12 +26,13 @@ def is_directed_acyclic_graph(graph: Graph, *, threads: int | None = None) -> bo
     ------
     GraphError
         If the edges are on disk, and the graph was opened with too little memory to read them.
+    DeviceError
+        If `device` is ``"gpu"`` or ``"hybrid"``, and no GPU can be used. For an undirected graph, none is looked for.
 
     Notes
     -----
-    In memory, it runs a kernel of its own on all cores, which again and again removes the vertices that have no
-    in-edges left [1]_; `topological_generations` says what that costs. Over edges on disk, it looks for self-loops, and
-    then `strongly_connected_components` runs: there is no cycle if each vertex is a component of its own.
+    It finds the generations of the vertices, as `topological_generations` does [1]_, which says what that costs. If
+    there is a cycle, the vertices on it have none.
 
     References
     ----------
@@ -44,7 +46,5 @@ def is_directed_acyclic_graph(graph: Graph, *, threads: int | None = None) -> bo
     check_graph(graph, "is_directed_acyclic_graph")
     if not graph.directed:
         return False
-    if graph.on_disk:
-        return not has_loops(graph) and number_strongly_connected_components(graph, threads=threads) == graph.n
-    with in_memory(graph, "is_directed_acyclic_graph", KERNELS, threads) as call:
-        return int(peeled(call).end[0]) == graph.n
+    numbers = generation_numbers(graph, "is_directed_acyclic_graph", device, threads)
+    return bool((numbers != WAITING).all())

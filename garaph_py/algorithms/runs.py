@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
 import numpy.typing as npt
 
-from ..events import Iteration
+from ..events import Iteration, ignore
 from ..executor.modes import CPU
 from ..graph import Graph
 from ..native.threads import available_cores, check_threads
@@ -15,6 +16,7 @@ from ..output.history import History
 from ..output.result import Result
 from ..output.stats import Stats
 from ..program import VertexProgram
+from ..runtime.many_blocks import in_blocks
 from ..runtime.options import ANY, Options, RunOptions
 from ..runtime.run import run
 
@@ -72,11 +74,24 @@ class Runs:
         done = run(
             program, self.graph, iterations=iterations, device=self._device, threads=self._threads, options=options
         )
-        self._last = done.stats
-        self._records += [row._replace(number=len(self._records) + row.number) for row in done.stats.iterations]
-        self._seconds += done.stats.seconds
-        self.compile_seconds += done.stats.compile_seconds
+        self._note(done.stats)
         return done.values
+
+    def tables(self, programs: list[VertexProgram]) -> Iterator[Array]:
+        """Run programs of one class, as many together as `run_many` does; for each block of them yield what they report
+        for each vertex, of which there is one number: shape (n, programs of the block)."""
+        options = RunOptions(device=self._device, threads=self._threads, sync=True)
+        for block in in_blocks(programs, self.graph, options, ignore):
+            self._note(block.results[0]().stats)
+            yield block.results[0]().column()[:, None] if block.rows is None else block.rows
+            del block  # its table takes no memory during the next run
+
+    def _note(self, stats: Stats) -> None:
+        """Add the statistics of a run."""
+        self._last = stats
+        self._records += [row._replace(number=len(self._records) + row.number) for row in stats.iterations]
+        self._seconds += stats.seconds
+        self.compile_seconds += stats.compile_seconds
 
     def stats(self, converged: bool = True) -> Stats:
         """The statistics of all runs; those of the last one say on which device they were."""

@@ -10,7 +10,6 @@ import numpy.typing as npt
 
 from .. import algorithms
 from ..algorithms.betweenness_centrality import betweenness_from
-from ..algorithms.in_memory import check_in_memory
 from ..errors import NumberError, ParameterError
 from ..graph import Graph
 from ..output.result import Result
@@ -98,7 +97,6 @@ def harmonic_centrality(
 @implements()
 def global_efficiency(G: BackendGraph) -> float:
     """The mean of 1 / distance over all pairs of two nodes."""
-    check_in_memory(G.graph, "global_efficiency")
     n = len(G)
     return float(algorithms.harmonic_centrality(G.graph).values.sum()) / (n * (n - 1)) if n > 1 else 0
 

@@ -8,7 +8,8 @@ from typing import Any
 import networkx as nx
 
 from .. import algorithms
-from ..algorithms.in_memory import check_in_memory
+from ..algorithms.longest_paths import WAITING
+from ..algorithms.topological_generations import generation_numbers, grouped
 from .functions import implements
 from .graph import BackendGraph
 from .searches import levels_in_order
@@ -30,10 +31,10 @@ def topological_generations(G: BackendGraph) -> Iterator[list[Any]]:
         for vertices in generations:
             yield G.named(vertices)
     else:
-        check_in_memory(G.graph, "topological_generations")
-        whole = algorithms.is_directed_acyclic_graph(G.graph)
+        numbers = generation_numbers(G.graph, "topological_generations")
+        whole = bool((numbers != WAITING).all())
         if whole:
-            for ids in algorithms.topological_generations(G.graph):
+            for ids in grouped(G.graph, numbers):
                 yield ids.tolist()
     if not whole:
         raise nx.NetworkXUnfeasible("Graph contains a cycle or graph changed during iteration")
@@ -42,6 +43,5 @@ def topological_generations(G: BackendGraph) -> Iterator[list[Any]]:
 @implements()
 def topological_sort(G: BackendGraph) -> Iterator[Any]:
     """The nodes, each after those from which edges lead to it."""
-    check_in_memory(G.graph, "topological_sort")
     for generation in topological_generations(G):
         yield from generation

@@ -66,6 +66,7 @@ def in_blocks(
             for program, result in zip(together, block.results, strict=True):
                 verifier_of(without_parents(program) if are_searches else program)(graph, result())
         yield block
+        del block  # a caller that wants one after another has memory for one
 
 
 def width_of(bound: BoundProgram, graph: Graph) -> int:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import garaph_py as gp
 from garaph_py.algorithms import closeness_centrality
-from tests.support.networkx_graphs import on_disk, pairs, random_pair, random_valued, valued, valued_graphs
+from tests.support.networkx_graphs import on_disk, pair, pairs, random_pair, random_valued, valued, valued_graphs
 
 
 @pytest.mark.full
@@ -32,15 +32,48 @@ def test_more_vertices_than_a_word_has_bits(directed, threads):
     assert ours.stats.edges > both.ours.m
 
 
+def test_a_vertex_that_the_graph_lacks():
+    with pytest.raises(gp.errors.UnknownVertexError, match="vertex 99 is not in the graph"):
+        closeness_centrality(random_pair(1, 40, 3000, directed=True).ours, u=99)
+
+
 @pytest.mark.slow
-def test_only_one_vertex_may_be_asked_for_if_edges_are_on_disk(tmp_path):
-    both = random_pair(1, 40, 3000, directed=True)
+def test_edges_may_be_on_disk(tmp_path):
+    both = random_pair(1, 100, 3000, directed=True)
     stored = on_disk(both.ours, tmp_path / "g")
     assert closeness_centrality(stored, u=20) == pytest.approx(nx.closeness_centrality(both.theirs, 20))
-    with pytest.raises(gp.errors.GraphError, match=r"needs edges in memory"):
-        closeness_centrality(stored)
-    with pytest.raises(gp.errors.UnknownVertexError, match="vertex 99 is not in the graph"):
-        closeness_centrality(both.ours, u=99)
+    for improved in (True, False):
+        found = closeness_centrality(stored, wf_improved=improved, threads=1)
+        assert dict(found) == pytest.approx(nx.closeness_centrality(both.theirs, wf_improved=improved), rel=1e-15)
+        gp.check(closeness_centrality, stored, found, wf_improved=improved)
+    assert (found.program, found.stats.threads) == ("closeness_centrality", 1)
+    assert sum(row.from_disk for row in found.stats.iterations) > 0
+
+
+@pytest.mark.slow
+def test_lengths_may_be_on_disk(tmp_path):
+    ours, theirs = random_valued(3, 120, 500, directed=True)
+    stored = on_disk(ours, tmp_path / "g")
+    found = closeness_centrality(stored, distance=True)
+    assert dict(found) == pytest.approx(nx.closeness_centrality(theirs, distance="weight"), rel=1e-12, abs=1e-15)
+    gp.check(closeness_centrality, stored, found, distance=True)
+
+
+@pytest.mark.parametrize("given", [{}, {"u": 1}], ids=["all", "one"])
+def test_the_device_is_passed_on(given, monkeypatch):
+    def refused(number=0):
+        raise gp.errors.DeviceError("there is none")
+
+    monkeypatch.setattr("garaph_py.executor.gpu.device.find", refused)
+    with pytest.raises(gp.errors.DeviceError):
+        closeness_centrality(gp.from_edges([0, 1], [1, 2]), device="gpu", **given)
+    with pytest.raises(gp.errors.ParameterError, match="device='tpu'"):
+        closeness_centrality(gp.from_edges([0, 1], [1, 2]), device="tpu", **given)
+
+
+def test_a_graph_without_vertices():
+    for device in ("auto", "gpu"):  # nothing is run
+        assert dict(closeness_centrality(pair(0, [], directed=True).ours, device=device)) == {}
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])

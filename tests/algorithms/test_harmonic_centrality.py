@@ -28,12 +28,42 @@ def test_more_vertices_than_a_word_has_bits(directed, threads):
     assert dict(ours) == pytest.approx(nx.harmonic_centrality(both.theirs), rel=1e-14)
 
 
-def test_bad_arguments_are_refused(tmp_path):
+def test_bad_arguments_are_refused():
     graph = random_pair(1, 40, 3000, directed=True).ours
-    with pytest.raises(gp.errors.GraphError, match=r"needs edges in memory"):
-        harmonic_centrality(on_disk(graph, tmp_path / "g"))
     with pytest.raises(gp.errors.UnknownVertexError, match="vertex 99 is not in the graph"):
         harmonic_centrality(graph, sources=[99])
+    with pytest.raises(gp.errors.ParameterError, match="device='tpu'"):
+        harmonic_centrality(graph, device="tpu")
+
+
+@pytest.mark.slow
+def test_edges_may_be_on_disk(tmp_path):
+    both = random_pair(1, 100, 3000, directed=True)
+    stored = on_disk(both.ours, tmp_path / "g")
+    for sources in (None, [FIRST, FIRST + 90]):
+        found = harmonic_centrality(stored, sources=sources, threads=1)
+        assert dict(found) == pytest.approx(nx.harmonic_centrality(both.theirs, sources=sources), rel=1e-14)
+        gp.check(harmonic_centrality, stored, found, sources=sources)
+    assert (found.program, found.stats.threads) == ("harmonic_centrality", 1)
+    assert sum(row.from_disk for row in found.stats.iterations) > 0
+
+
+@pytest.mark.slow
+def test_lengths_may_be_on_disk(tmp_path):
+    ours, theirs = random_valued(3, 120, 500, directed=True)
+    stored = on_disk(ours, tmp_path / "g")
+    found = harmonic_centrality(stored, distance=True)
+    assert dict(found) == pytest.approx(nx.harmonic_centrality(theirs, distance="weight"), rel=1e-12, abs=1e-15)
+    gp.check(harmonic_centrality, stored, found, distance=True)
+
+
+def test_the_device_is_passed_on(monkeypatch):
+    def refused(number=0):
+        raise gp.errors.DeviceError("there is none")
+
+    monkeypatch.setattr("garaph_py.executor.gpu.device.find", refused)
+    with pytest.raises(gp.errors.DeviceError):
+        harmonic_centrality(gp.from_edges([0, 1], [1, 2]), device="gpu")
 
 
 @given(pairs(least=1))

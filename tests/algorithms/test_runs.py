@@ -1,9 +1,12 @@
 """Runs that one call makes: their statistics, and the memory that is left for them."""
 
+import weakref
+
 import pytest
 
 import garaph_py as gp
 from garaph_py.algorithms.runs import Runs, by_programs
+from garaph_py.runtime import many_blocks
 from tests.support.networkx_graphs import on_disk
 
 
@@ -32,6 +35,30 @@ def test_the_answer_has_the_statistics_of_all_runs():
 def test_without_runs_there_are_no_iterations():
     stats = Runs(gp.from_edges([0], [1]), "auto", 3, 0).stats()
     assert (stats.iterations, stats.seconds, stats.threads, stats.converged) == ([], 0.0, 3, True)
+
+
+def test_a_table_has_what_many_runs_report():
+    graph = gp.rmat(8, 4, seed=1, weights=(1, 9))
+    for kind, count in ((gp.apps.BFS, 3), (gp.apps.SSSP, 3), (gp.apps.SSSP, 1)):
+        runs = Runs(graph, "cpu", 1, 0)
+        (table,) = runs.tables([kind(v) for v in range(count)])
+        expected = gp.run_many(kind, graph, range(count), device="cpu", threads=1)
+        assert table.tolist() == expected.values.tolist()
+        assert runs.stats().edges == expected[0].stats.edges > 0
+
+
+def test_a_table_takes_no_memory_while_the_next_programs_run(monkeypatch):
+    run, kept, freed = many_blocks.as_bits, [], []
+
+    def noted(*given, **how):
+        freed.append([table() is None for table in kept])
+        return run(*given, **how)
+
+    monkeypatch.setattr(many_blocks, "as_bits", noted)
+    for table in Runs(gp.rmat(8, 4, seed=1), "cpu", 1, 0).tables([gp.apps.BFS(v) for v in range(190)]):
+        kept.append(weakref.ref(table.base))
+        del table
+    assert freed == [[], [True], [True, True]]
 
 
 @pytest.mark.slow

@@ -44,13 +44,29 @@ def test_a_deep_graph():
     assert len(ALGORITHMS.topological_generations(gp.from_edges(places[:-1], places[1:]))) == len(places)
 
 
-def test_other_graphs_are_refused(tmp_path):
-    graph = random_pair(1, 40, 3000, directed=True).ours
-    assert not ALGORITHMS.is_directed_acyclic_graph(gp.from_edges([1], [2], directed=False))
+def test_an_undirected_graph_has_no_generations():
+    graph = gp.from_edges([1], [2], directed=False)
+    assert not ALGORITHMS.is_directed_acyclic_graph(graph)
     with pytest.raises(gp.errors.GraphError, match=r"needs a directed graph.*has no order"):
-        ALGORITHMS.topological_generations(graph.symmetrized())
-    with pytest.raises(gp.errors.GraphError, match="topological_generations needs edges in memory"):
-        ALGORITHMS.topological_generations(on_disk(graph, tmp_path / "g"))
+        ALGORITHMS.topological_generations(graph)
+
+
+@pytest.mark.parametrize("name", ["topological_generations", "is_directed_acyclic_graph"])
+def test_the_device_is_passed_on(name, monkeypatch):
+    def refused(number=0):
+        raise gp.errors.DeviceError("there is none")
+
+    monkeypatch.setattr("garaph_py.executor.gpu.device.find", refused)
+    with pytest.raises(gp.errors.DeviceError):
+        getattr(ALGORITHMS, name)(gp.from_edges([0, 1], [1, 2]), device="gpu")
+    with pytest.raises(gp.errors.ParameterError, match="device='tpu'"):
+        getattr(ALGORITHMS, name)(gp.from_edges([0, 1], [1, 2]), device="tpu")
+
+
+def test_a_graph_without_vertices_has_no_generations():
+    graph = pair(0, [], directed=True).ours
+    assert ALGORITHMS.topological_generations(graph) == []
+    assert ALGORITHMS.is_directed_acyclic_graph(graph)
 
 
 @pytest.mark.slow
@@ -62,13 +78,25 @@ def test_edges_may_be_on_disk(tmp_path, more, acyclic):
     ends = np.sort(np.random.default_rng(4).integers(0, 400, (3000, 2)), axis=1)
     path = np.stack([np.arange(399), np.arange(1, 400)], axis=1)
     edges = np.concatenate([path, ends[ends[:, 0] < ends[:, 1]], np.array(more, np.int64).reshape(-1, 2)])
-    graph = on_disk(gp.from_edges(*edges.T), tmp_path / "g")
-    assert graph.on_disk
-    assert ALGORITHMS.is_directed_acyclic_graph(graph) is acyclic
-    assert nx.is_directed_acyclic_graph(graph) is acyclic
+    graph = gp.from_edges(*edges.T, vertices=range(401))
+    stored = on_disk(graph, tmp_path / "g")
+    assert ALGORITHMS.is_directed_acyclic_graph(stored) is acyclic
+    assert nx.is_directed_acyclic_graph(stored) is acyclic
+    gp.check(ALGORITHMS.is_directed_acyclic_graph, stored, acyclic)
+    if acyclic:
+        found = ALGORITHMS.topological_generations(stored)
+        expected = ALGORITHMS.topological_generations(graph)
+        assert [ids.tolist() for ids in found] == [ids.tolist() for ids in expected]
+        gp.check(ALGORITHMS.topological_generations, stored, found)
+    else:
+        problems = []
+        for each in graph, stored:
+            with pytest.raises(gp.errors.GraphError, match=r"has a cycle; vertex \d+ is on one") as refusal:
+                ALGORITHMS.topological_generations(each)
+            problems.append(str(refusal.value))
+        assert problems[0] == problems[1]
 
 
 def test_an_undirected_graph_on_disk_is_none(tmp_path):
     graph = on_disk(gp.from_networkx(random_pair(1, 400, 3000, directed=False).theirs), tmp_path / "g")
-    assert graph.on_disk
     assert not ALGORITHMS.is_directed_acyclic_graph(graph)

@@ -23,9 +23,8 @@ UNDIRECTED = ("average_clustering", "clustering", "transitivity")
 DIRECTED = ("condensation", "in_degree", "out_degree", "strongly", "topological", "weakly")
 """What the names of functions for directed graphs have in them."""
 IN_MEMORY = (
-    "average_clustering", "betweenness_centrality", "closeness_centrality", "clustering", "condensation",
-    "global_efficiency", "harmonic_centrality", "k_truss",
-    "label_propagation_communities", "topological_generations", "topological_sort", "transitivity", "triangles",
+    "average_clustering", "betweenness_centrality", "clustering", "condensation", "k_truss",
+    "label_propagation_communities", "transitivity", "triangles",
 )  # fmt: skip
 """Functions that need a graph's edges in memory."""
 SIMILAR = sorted({*FUNCTIONS} - {*SUBGRAPHS, "label_propagation_communities", "maximal_independent_set"})

@@ -5,6 +5,7 @@ import pytest
 
 import garaph_py as gp
 from tests.support.networkx_calls import KINDS, outcome, random_graph
+from tests.support.networkx_graphs import on_disk
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
@@ -35,3 +36,15 @@ def test_generations_of_a_graph_of_garaph():
     assert list(nx.topological_sort(graph)) == ["a", "b", "c"]
     with pytest.raises(nx.NetworkXUnfeasible):
         next(nx.topological_generations(gp.from_edges([0, 1], [1, 0])))
+
+
+@pytest.mark.slow
+def test_generations_of_a_graph_on_disk(tmp_path):
+    theirs = nx.gn_graph(500, seed=1)
+    stored = on_disk(gp.from_networkx(theirs), tmp_path / "tree")
+    for function in (nx.topological_generations, nx.topological_sort):
+        assert outcome(function, stored) == outcome(function, gp.from_networkx(theirs))
+    theirs.add_edge(0, 1)
+    theirs.add_edge(1, 0)
+    with pytest.raises(nx.NetworkXUnfeasible):
+        next(nx.topological_sort(on_disk(gp.from_networkx(theirs), tmp_path / "cyclic")))

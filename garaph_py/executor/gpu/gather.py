@@ -28,7 +28,7 @@ from .ranks import RUN, Ranks, runs_of
 from .replication import FACTORS, CostModel, Replication, custom, fixed
 from .residency import VERTICES
 from .settings import Settings
-from .shards import ITEM_EDGES, shards, work_items
+from .shards import ITEM_EDGES, divided, kept_division, shards
 from .task import copy_of
 
 Array = npt.NDArray[Any]
@@ -187,19 +187,14 @@ class Gather:
         return self._items[page.number]
 
     def _make_items(self, page: Page, rule: Replication) -> Items:
-        firsts, factors = shards(self._ranks.offsets, page, self._copies, rule)
-        items, split = work_items(self._ranks, firsts, factors, self._launcher.layouts.item, self._item_edges)
-        address = self._memory.upload(f"items {page.number}", items)
-        tickets = self._memory.allocate(f"tickets {page.number}", 4 * split)
+        divide = divided if self._replication == CALIBRATED else kept_division  # a measured rule is another each time
+        division = divide(self._ranks, page, self._copies, rule, self._launcher.layouts.item, self._item_edges)
+        address = self._memory.upload(f"items {page.number}", division.items)
+        tickets = self._memory.allocate(f"tickets {page.number}", 4 * division.split)
+        count = len(division.items)
         if self._has_total:
-            self._memory.allocate(
-                f"partials {page.number}", len(items) * self._launcher.layouts.tally["partial"].itemsize
-            )
-        shard = np.searchsorted(firsts, items["first_vertex"], side="right") - 1
-        ranks, edges = items["ranks"].astype(np.float64), items["last_edge"] - items["first_edge"]
-        degrees = np.diff(self._ranks.offsets[firsts])[shard] / np.maximum(ranks, 1)
-        shapes = ranks, edges.astype(np.float64), degrees, items["replication"].astype(np.float64)
-        return Items(address, len(items), tickets, split > 0, shapes)
+            self._memory.allocate(f"partials {page.number}", count * self._launcher.layouts.tally["partial"].itemsize)
+        return Items(address, count, tickets, division.split > 0, division.shapes)
 
     def mean_factor(self) -> float:
         """The mean replication factor over all destinations of the pages processed so far."""

@@ -5,6 +5,7 @@ A destination is a vertex with in-edges; a run is `RUN` consecutive edges.
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -103,6 +104,11 @@ class Ranks:
             counts = np.append(0, np.cumsum(offsets[1:] != offsets[:-1], dtype=np.uint32))
             found[own] = self.kept[part] + counts[given[own] - part * EVERY]
         return found[()]  # a number for a number
+
+    @cached_property
+    def divisions(self) -> dict[Hashable, Any]:
+        """Divisions of pages into shards, which `kept_division` keeps."""
+        return {}
 
     @cached_property
     def hub_ranks(self) -> Array:

@@ -41,6 +41,11 @@ class Replication:
     factors: Array
     all_vertices: bool = False
 
+    @property
+    def key(self) -> tuple[object, ...]:
+        """What is the same for rules that choose the same factors."""
+        return self.bounds.tobytes(), self.factors.tobytes(), self.all_vertices
+
     def of(self, degree: float) -> int:
         return int(self.factors[np.searchsorted(self.bounds, degree)])
 

@@ -7,6 +7,7 @@ block has a whole shard (section 3.1).
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -24,6 +25,48 @@ MAX_SHARD_VERTICES = 1 << 16
 """Maximal vertices of a shard: in Garaph, a destination's offset in its shard has 16 bits (section 2.1)."""
 ITEM_EDGES = 1 << 15
 """Maximal edges of a work item, unless a block is to have a whole shard."""
+
+
+@dataclass(frozen=True)
+class Division:
+    """A page's shards, divided into work items.
+
+    Attributes
+    ----------
+    items : ndarray of `Layouts.item`
+    split : int
+        The number of shards that have several items.
+    shapes : tuple of ndarray of float64
+        For each item: destinations, edges, the shard's average degree, and the replication factor.
+    """
+
+    items: Array
+    split: int
+    shapes: tuple[Array, ...]
+
+
+def divided(
+    ranks: Ranks, page: Page, copies: int, replication: Replication, dtype: np.dtype[Any], most: int
+) -> Division:
+    """Divide a page, as `shards` and `work_items` say."""
+    firsts, factors = shards(ranks.offsets, page, copies, replication)
+    items, split = work_items(ranks, firsts, factors, dtype, most)
+    shard = np.searchsorted(firsts, items["first_vertex"], side="right") - 1
+    destinations, edges = items["ranks"].astype(np.float64), items["last_edge"] - items["first_edge"]
+    degrees = np.diff(ranks.offsets[firsts])[shard] / np.maximum(destinations, 1)
+    shapes = destinations, edges.astype(np.float64), degrees, items["replication"].astype(np.float64)
+    return Division(items, split, shapes)
+
+
+def kept_division(
+    ranks: Ranks, page: Page, copies: int, replication: Replication, dtype: np.dtype[Any], most: int
+) -> Division:
+    """What `divided` returns, which is kept with the ranks for later runs: some 100 bytes for each item."""
+    key = page.first_vertex, page.last_vertex, copies, most, replication.key
+    if key not in ranks.divisions:
+        ranks.divisions[key] = divided(ranks, page, copies, replication, dtype, most)
+    division: Division = ranks.divisions[key]
+    return division
 
 
 @cache

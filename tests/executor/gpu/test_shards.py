@@ -5,9 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from garaph_py.executor.gpu import shards as module
 from garaph_py.executor.gpu.ranks import Ranks
 from garaph_py.executor.gpu.replication import custom, fixed
-from garaph_py.executor.gpu.shards import shards, work_items
+from garaph_py.executor.gpu.shards import ITEM_EDGES, divided, kept_division, shards, work_items
 from garaph_py.executor.gpu.task import Layouts
 from garaph_py.pages.layout import Page
 from tests.support.degrees import DEGREES, offsets_of
@@ -132,3 +133,35 @@ def test_a_shard_that_is_not_divided_is_one_work_item(degrees, rule, copies):
 def test_work_items_of_more_edges_than_32_bits_count():
     ranks = Ranks.of(np.arange(65, dtype=np.int64) << 27)
     assert_items(ranks, *shards(ranks.offsets, Page(0, 0, 64, 0, 1 << 33), 100, custom()), 1 << 26)
+
+
+DEGREES_OF_TWO_PAGES = [3, 0, 50, 1, 2, 70, 0, 4]
+FIRST, BOTH = Page(0, 0, 4, 0, 54), Page(0, 0, 8, 0, 130)
+GIVEN = {"page": BOTH, "copies": 64, "replication": custom(), "most": ITEM_EDGES}
+
+
+def same(division, other):
+    return (
+        division.items.tobytes() == other.items.tobytes()
+        and division.split == other.split
+        and all(np.array_equal(one, two) for one, two in zip(division.shapes, other.shapes, strict=True))
+    )
+
+
+def test_a_page_is_divided_once(monkeypatch):
+    ranks = Ranks.of(offsets_of(DEGREES_OF_TWO_PAGES))
+    first = kept_division(ranks, dtype=ITEM, **GIVEN)
+    assert same(first, divided(ranks, dtype=ITEM, **GIVEN))
+    monkeypatch.setattr(module, "shards", lambda *_: pytest.fail("divided again"))
+    assert kept_division(ranks, dtype=ITEM, **GIVEN) is first
+
+
+@pytest.mark.parametrize("other", [
+    {"page": FIRST}, {"copies": 40}, {"replication": fixed(8)}, {"replication": custom(True)}, {"most": 20},
+], ids=str)  # fmt: skip
+def test_what_is_kept_of_one_division_is_not_taken_for_another(other):
+    ranks = Ranks.of(offsets_of(DEGREES_OF_TWO_PAGES))
+    first = kept_division(ranks, dtype=ITEM, **GIVEN)
+    found, right = (function(ranks, dtype=ITEM, **(GIVEN | other)) for function in (kept_division, divided))
+    assert same(found, right)
+    assert not same(found, first)
