@@ -11,7 +11,7 @@ import garaph_py as gp
 from garaph_py import algorithms as ours
 from garaph_py.apps.sssp import has_distance
 
-from .edges import ALPHA, CORE, STEPS, Arguments, Call, Edges, labels_of, numbers, without
+from .edges import ALPHA, CORE, STEPS, Call, Edges, labels_of, numbers, without
 
 VERSION = gp.__version__
 
@@ -49,10 +49,6 @@ def independent(graph: gp.Graph, **given: Any) -> Any:
     return chosen
 
 
-def generations(graph: gp.Graph, _: Arguments) -> Any:
-    return graph.n, ours.topological_generations(graph)
-
-
 def programs(**on: Any) -> dict[str, Call]:
     """The functions that run vertex programs, each with the arguments `on`: a device."""
     return {
@@ -69,6 +65,18 @@ def programs(**on: Any) -> dict[str, Call]:
             lambda graph, _: ours.hits(graph, max_iter=1000, **on), lambda result: numbers(result.values["authority"])
         ),
         "maximal_independent_set": Call(lambda graph, _: independent(graph, **on), numbers),
+        "topological_generations": Call(
+            lambda graph, _: (graph.n, ours.topological_generations(graph, **on)),
+            lambda found: labels_of(found[1], found[0]),
+        ),
+        "is_directed_acyclic_graph": single("is_directed_acyclic_graph", **on),
+        "closeness_centrality": Call(
+            lambda graph, given: ours.closeness_centrality(graph, u=given.hubs[0], wf_improved=False, **on), numbers
+        ),
+        "harmonic_centrality": Call(
+            lambda graph, given: ours.harmonic_centrality(graph, sources=given.hubs, **on),
+            lambda result: numbers(result.values.sum()),
+        ),
         "shortest_path_tree": Call(
             lambda graph, given: ours.shortest_path_tree(graph, given.hubs[0], **on),
             lambda result: numbers(result.values["distance"]),
@@ -98,18 +106,9 @@ CALLS = programs() | {
     "average_clustering": single("average_clustering"),
     "transitivity": single("transitivity"),
     "label_propagation_communities": same("label_propagation_communities"),
-    "topological_generations": Call(generations, lambda found: labels_of(found[1], found[0])),
-    "is_directed_acyclic_graph": single("is_directed_acyclic_graph"),
     "betweenness_centrality": Call(
         lambda graph, given: (given.sources, ours.betweenness_centrality(graph, k=len(given.sources), seed=1)),
         lambda found: without(found[0], found[1].values),
-    ),
-    "closeness_centrality": Call(
-        lambda graph, given: ours.closeness_centrality(graph, u=given.hubs[0], wf_improved=False), numbers
-    ),
-    "harmonic_centrality": Call(
-        lambda graph, given: ours.harmonic_centrality(graph, sources=given.hubs),
-        lambda result: numbers(result.values.sum()),
     ),
     "random_walks": Call(
         lambda graph, given: ours.random_walks(graph, given.hubs, length=STEPS, seed=1),
@@ -122,9 +121,10 @@ vertices, which in an undirected graph is the sum of the 64 vertices' own; paths
 DIRECTED_PROGRAMS = "strongly_connected_components", "katz_centrality", "hits"
 UNDIRECTED_PROGRAMS = (
     "core_number", "weakly_connected_components", "is_weakly_connected", "number_weakly_connected_components",
-    "eigenvector_centrality", "maximal_independent_set", "shortest_path_tree", "shortest_path",
-    "single_source_shortest_path", "multi_source_dijkstra_path_length",
+    "eigenvector_centrality", "maximal_independent_set", "closeness_centrality", "harmonic_centrality",
+    "shortest_path_tree", "shortest_path", "single_source_shortest_path", "multi_source_dijkstra_path_length",
 )  # fmt: skip
+ACYCLIC_PROGRAMS = "topological_generations", "is_directed_acyclic_graph"
 """Those of `programs` that are timed on several devices."""
 
 

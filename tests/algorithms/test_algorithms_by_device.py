@@ -1,14 +1,11 @@
 """Functions that run vertex programs where `device` says: on a simulated GPU, on a real one, and without any."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
 import garaph_py as gp
 from garaph_py import algorithms
 from garaph_py.apps.sssp import has_distance
-from garaph_py.runtime.run import execute
 from tests.support.cases import mostly_full
 
 
@@ -40,6 +37,7 @@ CALLS = {
     "number_weakly_connected_components": (BOTH, {}, int),
     "katz_centrality": (BOTH, {"alpha": 1e-3, "tol": 1e-10}, values),
     "eigenvector_centrality": (BOTH, {"tol": 1e-10, "max_iter": 22}, values),
+    "closeness_centrality": (BOTH, {"u": HUB}, float),
     "hits": (BOTH, {"max_iter": 4}, lambda result: np.append(result.column("hub"), result.column("authority"))),
     "maximal_independent_set": (UNDIRECTED, {"seed": 3, "nodes": [HUB]}, list),
     "shortest_path_tree": (BOTH, {"source": HUB}, lambda result: result.column("distance")),
@@ -124,16 +122,3 @@ def test_a_gpu_finds_the_same(name, directed, encoding, device):
     assert_same(found, expected)
     if isinstance(result, gp.Result) and device == "gpu":
         assert result.stats.device != "cpu"
-
-
-@pytest.mark.gpu
-@pytest.mark.parametrize("distance", [False, True])
-@pytest.mark.parametrize("directed", BOTH)
-def test_a_gpu_finds_the_closeness_of_one_vertex(directed, distance, monkeypatch):
-    def on_gpu(program, graph, options, *more, **how):
-        return execute(program, graph, replace(options, device="gpu"), *more, **how)
-
-    graph = random_graph(directed, 2000, 20_000)
-    every = algorithms.closeness_centrality(graph, distance=distance)
-    monkeypatch.setattr("garaph_py.runtime.run.execute", on_gpu)
-    assert algorithms.closeness_centrality(graph, u=HUB, distance=distance) == pytest.approx(every[HUB], rel=1e-12)
