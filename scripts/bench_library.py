@@ -15,10 +15,11 @@ left out of graphs of more than `--networkx-edges`, and a call of it that takes 
 cell then says so. Answers are compared with ours: those that are defined must be the same, others must have the
 properties that define them.
 
-With ``--devices``, the functions that run a vertex program run on each of these, with no other library beside them:
-weakly connected components over undirected edges, and `hits` over packed ones. Strongly connected components and core
-numbers on the CPU are those of the kernels in memory. The first device stands in the place of ours. What earlier calls
-have kept of the graph, on a GPU too, stays there.
+With ``--devices``, the functions that run a vertex program get each of these as `device`, with no other library beside
+them: weakly connected components over undirected edges. Where a function has a kernel of its own for raw edges in
+memory (as `core_number` and `hits` have, and searches for paths to given targets), it runs that on the CPU, and its
+vertex program on a GPU. The first device stands in the place of ours. What earlier calls have kept of the graph, on a
+GPU too, stays there.
 """
 
 from __future__ import annotations
@@ -104,7 +105,7 @@ def kinds(edges: Edges, on_devices: bool) -> list[tuple[Sequence[str], Callable[
     """The functions for each kind of graph, or those that run a program, and what makes the graph."""
     directed, undirected, acyclic = DIRECTED, UNDIRECTED, ACYCLIC
     if on_devices:
-        directed, undirected, acyclic = garaph.DIRECTED_PROGRAMS, garaph.UNDIRECTED_PROGRAMS, ()
+        directed, undirected, acyclic = garaph.DIRECTED_PROGRAMS, garaph.UNDIRECTED_PROGRAMS, garaph.ACYCLIC_PROGRAMS
     low, high = np.minimum(edges.sources, edges.targets), np.maximum(edges.sources, edges.targets)
     return [
         (directed, lambda: edges),

@@ -21,9 +21,8 @@ from ..output.history import History
 from ..output.stats import Stats
 from ..program import PerVertex, VertexProgram
 from ..program.monoids import add
-from ..runtime.options import ANY
 from .in_memory import Call
-from .runs import Runs
+from .runs import Runs, by_programs
 
 Array = npt.NDArray[Any]
 
@@ -104,7 +103,8 @@ class WeightedOut(WeightedIn):
 class EdgeSums:
     """Sums over the in-edges or the out-edges of all vertices, a pass over all edges at a time.
 
-    A kernel of its own reads raw edges in memory. A vertex program reads all others, one run for each pass.
+    A kernel of its own reads raw edges in memory, unless the caller wants a GPU. Otherwise a vertex program reads them,
+    one run for each pass.
 
     Parameters
     ----------
@@ -112,6 +112,8 @@ class EdgeSums:
     graph : Graph
     weighted : bool
         Whether edge values are weights.
+    device : str
+        As for `run`.
     threads : int or None
         What the user asked for. With None, a run with a GPU leaves some cores to the threads that serve it.
     vectors : int
@@ -119,12 +121,14 @@ class EdgeSums:
         of the memory with which the graph was opened.
     """
 
-    def __init__(self, call: Call, graph: Graph, weighted: bool, threads: int | None, vectors: int) -> None:
-        self._runs = Runs(graph, ANY, threads, vectors * np.dtype(np.float64).itemsize)
+    def __init__(
+        self, call: Call, graph: Graph, weighted: bool, device: str, threads: int | None, vectors: int
+    ) -> None:  # fmt: skip
+        self._runs = Runs(graph, device, threads, vectors * np.dtype(np.float64).itemsize)
         self._graph, self._call, self._weighted = graph, call, weighted
-        self._is_raw = graph.encoding == RAW and not graph.on_disk
+        self._by_kernel = graph.encoding == RAW and not by_programs(graph, device)
         self._records, self._seconds = list[Iteration](), 0.0
-        if self._is_raw:
+        if self._by_kernel:
             self._kernel = kernel_for(graph.edge_dtype if weighted else None)
             began = perf_counter()
             prepare([self._kernel])
@@ -132,9 +136,7 @@ class EdgeSums:
 
     def __call__(self, given: Array, outward: bool = False) -> Array:
         """The sums over in-edges, or over out-edges if `outward`: float64, shape (n,)."""
-        if not self._graph.m:
-            return np.zeros(self._graph.n)
-        return self._of_raw(given, outward) if self._is_raw else self._by_run(given, outward)
+        return self._of_raw(given, outward) if self._by_kernel else self._by_run(given, outward)
 
     def _of_raw(self, given: Array, outward: bool) -> Array:
         call, arrays, began = self._call, self._graph._arrays, perf_counter()
@@ -156,7 +158,7 @@ class EdgeSums:
     def stats(self, converged: bool) -> Stats:
         """The statistics of all passes; those of a run say on which device they were."""
         compiled = self._call.compile_seconds + self._runs.compile_seconds
-        if not self._is_raw:
+        if not self._by_kernel:
             return replace(self._runs.stats(converged), compile_seconds=compiled)
         threads, encoding = self._call.pool.size, self._graph.encoding
         history = History(self._records)

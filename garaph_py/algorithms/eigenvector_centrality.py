@@ -16,6 +16,7 @@ from ..output.history import History
 from ..output.result import Result
 from ..program import PerVertex, VertexProgram
 from ..program.monoids import add
+from ..runtime.options import ANY
 from ..runtime.run import run
 from ..system.arguments import explained
 from .edge_sums import EdgeSums
@@ -34,7 +35,7 @@ VECTORS = 4
 @explained
 def eigenvector_centrality(
     graph: Graph, *, max_iter: int = 100, tol: float = 1e-6, nstart: PerVertex = None, weight: bool = True,
-    threads: int | None = None,
+    device: str = ANY, threads: int | None = None,
 ) -> Result:  # fmt: skip
     """Eigenvector centrality: ``lambda * x_v = sum over u -> v of w_uv * x_u``, for the largest lambda.
 
@@ -55,6 +56,8 @@ def eigenvector_centrality(
     weight : bool
         Whether edge values, numbers of 0 or more, are the weights w_uv; otherwise, and in a graph without edge values,
         they are 1.
+    device : {"auto", "cpu", "gpu", "hybrid"}
+        Where the vertex program runs, as for `garaph_py.run`.
     threads : int, optional
         By default every core that this process may use.
 
@@ -69,6 +72,8 @@ def eigenvector_centrality(
         If the graph has no vertices, or a negative edge value.
     ParameterError
         If `tol` is not a number above 0, or `nstart` is something else.
+    DeviceError
+        If `device` is ``"gpu"`` or ``"hybrid"``, and no GPU can be used.
 
     Notes
     -----
@@ -79,7 +84,8 @@ def eigenvector_centrality(
     In an undirected graph, A is symmetric. If the first 20 iterations are not enough there, the following ones go on
     with the combination of the present and the previous vector that has the largest Rayleigh quotient. That takes fewer
     iterations to the same vector or, if components have equal eigenvalues, to another one that fulfils the definition.
-    Over raw edges in memory, these run on all cores of the CPU.
+    Over raw edges in memory, these run on all cores of the CPU, unless `device` is ``"gpu"`` or ``"hybrid"``. Then the
+    products run there.
 
     References
     ----------
@@ -101,20 +107,20 @@ def eigenvector_centrality(
         first = first_weights(nstart, graph, "eigenvector_centrality")
         program = (WeightedStarted if weighted else Started)(tol, unit(first / first.max()))
     goes_on = not graph.directed and isinstance(max_iter, (int, np.integer)) and max_iter > PLAIN
-    found = run(program, graph, iterations=PLAIN if goes_on else max_iter, threads=threads)
+    found = run(program, graph, iterations=PLAIN if goes_on else max_iter, device=device, threads=threads)
     found = replace(found, values=unit(found.values), program="eigenvector_centrality")
     if not goes_on or found.stats.converged:
         return found
-    return continued(found, graph, weighted, max_iter - PLAIN, tol, threads)
+    return continued(found, graph, weighted, max_iter - PLAIN, tol, device, threads)
 
 
 def continued(
-    found: Result, graph: Graph, weighted: bool, most: int, tol: float, threads: int | None
+    found: Result, graph: Graph, weighted: bool, most: int, tol: float, device: str, threads: int | None
 ) -> Result:  # fmt: skip
     """The result after up to `most` more iterations on an undirected graph."""
     done = found.stats
     with called(graph, found.program, KERNELS, threads) as call:
-        sums = EdgeSums(call, graph, weighted, threads, VECTORS)
+        sums = EdgeSums(call, graph, weighted, device, threads, VECTORS)
         norm: Any = np.linalg.norm
         x, converged = PowerIteration(call, lambda x: x + sums(x), norm, graph.n * tol).run(found.values, most)
     more = sums.stats(converged)

@@ -14,6 +14,7 @@ from ..graph import Graph
 from ..graph.arguments import check_graph
 from ..output.result import Result
 from ..program import PerVertex
+from ..runtime.options import ANY
 from ..system.arguments import explained
 from .edge_sums import EdgeSums
 from .in_memory import called
@@ -27,9 +28,10 @@ VECTORS = 5
 
 
 @explained
+# wide: NetworkX's parameters.
 def hits(
     graph: Graph, *, max_iter: int = 100, tol: float = 1e-8, nstart: PerVertex = None, normalized: bool = True,
-    weight: bool = True, threads: int | None = None,
+    weight: bool = True, device: str = ANY, threads: int | None = None,
 ) -> Result:  # fmt: skip
     """Hubs and authorities: ``a_v = sum over u -> v of w_uv * h_u`` and ``h_u = sum over u -> v of w_uv * a_v``.
 
@@ -52,6 +54,9 @@ def hits(
     weight : bool
         Whether edge values, numbers of 0 or more, are the weights w_uv; otherwise, and in a graph without edge values,
         they are 1.
+    device : {"auto", "cpu", "gpu", "hybrid"}
+        If it is ``"gpu"`` or ``"hybrid"``, vertex programs run there. Otherwise, over raw edges in memory, a kernel on
+        the CPU runs (see Notes).
     threads : int, optional
         By default every core that this process may use.
 
@@ -69,12 +74,16 @@ def hits(
         an edge of a weight above 0 leads.
     NumberError
         If the values become infinite.
+    DeviceError
+        If `device` is ``"gpu"`` or ``"hybrid"``, and no GPU can be used.
 
     Notes
     -----
-    Over raw edges in memory, it runs kernels of its own on all cores of the CPU. Over packed edges and edges on disk,
-    two vertex programs take turns, one over in-edges and one over out-edges (``gathers = "out"``), and a GPU may run
-    them. Each iteration goes on with the combination of the present and the previous hubs that has the largest Rayleigh
+    Over raw edges in memory, it runs kernels of its own on all cores of the CPU. On a GPU, and over packed edges and
+    edges on disk, two vertex programs take turns, one over in-edges and one over out-edges (``gathers = "out"``). What
+    combines vectors between their runs stays on the CPU.
+
+    Each iteration goes on with the combination of the present and the previous hubs that has the largest Rayleigh
     quotient, which takes fewer iterations than going on with the present hubs alone. Where several answers fulfil the
     definition, as in a connected undirected graph that is bipartite, it may find another one of them.
 
@@ -102,7 +111,7 @@ def hits(
     if weighted:
         require_edges("hits", graph, "edge values of 0 or more", 0, np.inf)
     with called(graph, "hits", KERNELS, threads) as call:
-        sums, authorities, size = EdgeSums(call, graph, weighted, threads, VECTORS), np.zeros(graph.n), 0.0
+        sums, authorities, size = EdgeSums(call, graph, weighted, device, threads, VECTORS), np.zeros(graph.n), 0.0
 
         def multiply(hubs: Array) -> Array:
             nonlocal authorities, size

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from ..graph import Graph
 from ..graph.arguments import check_graph
+from ..runtime.options import ANY
 from ..system.arguments import explained
 from .in_memory import check_vertices
 from .weakly_connected_components import weakly_connected_components
 
 
 @explained
-def is_weakly_connected(graph: Graph, *, threads: int | None = None) -> bool:
+def is_weakly_connected(graph: Graph, *, device: str = ANY, threads: int | None = None) -> bool:
     """Whether each vertex reaches all others if edges can be followed in both directions.
 
     Parameters
     ----------
     graph : Graph
         If it is undirected: whether it is connected.
+    device : {"auto", "cpu", "gpu", "hybrid"}
+        As for `weakly_connected_components`.
     threads : int, optional
         By default every core that this process may use.
 
@@ -24,6 +27,8 @@ def is_weakly_connected(graph: Graph, *, threads: int | None = None) -> bool:
     ------
     GraphError
         If the graph has no vertices; or as in `weakly_connected_components`.
+    DeviceError
+        If `device` is ``"gpu"`` or ``"hybrid"``, and no GPU can be used.
 
     Notes
     -----
@@ -41,4 +46,4 @@ def is_weakly_connected(graph: Graph, *, threads: int | None = None) -> bool:
     """
     check_graph(graph, "is_weakly_connected")
     check_vertices(graph, "is_weakly_connected")
-    return not weakly_connected_components(graph, threads=threads).values.any()
+    return not weakly_connected_components(graph, device=device, threads=threads).values.any()

@@ -14,6 +14,7 @@ from ..graph.arguments import check_graph
 from ..output.result import Result
 from ..program import PerVertex, VertexProgram
 from ..program.monoids import add
+from ..runtime.options import ANY
 from ..runtime.run import run
 from ..system.arguments import explained
 from .norm import unit
@@ -24,7 +25,8 @@ from .numbers import finite, positive, vertex_values
 # wide: NetworkX's parameters.
 def katz_centrality(
     graph: Graph, *, alpha: float = 0.1, beta: PerVertex = 1.0, max_iter: int = 1000, tol: float = 1e-6,
-    nstart: PerVertex = None, normalized: bool = True, weight: bool = True, threads: int | None = None,
+    nstart: PerVertex = None, normalized: bool = True, weight: bool = True, device: str = ANY,
+    threads: int | None = None,
 ) -> Result:  # fmt: skip
     """Katz centrality: ``x_v = alpha * (sum over u -> v of w_uv * x_u) + beta_v``.
 
@@ -49,6 +51,8 @@ def katz_centrality(
         Whether the result is divided by its Euclidean norm.
     weight : bool
         Whether edge values are the weights w_uv; otherwise, and in a graph without edge values, they are 1.
+    device : {"auto", "cpu", "gpu", "hybrid"}
+        Where the vertex program runs, as for `garaph_py.run`.
     threads : int, optional
         By default every core that this process may use.
 
@@ -64,6 +68,8 @@ def katz_centrality(
         `nstart` is not a finite number for each vertex.
     NumberError
         If the values become infinite.
+    DeviceError
+        If `device` is ``"gpu"`` or ``"hybrid"``, and no GPU can be used.
 
     Notes
     -----
@@ -91,7 +97,7 @@ def katz_centrality(
         first = vertex_values(nstart, graph, "katz_centrality", "nstart")
         program = (WeightedStartedKatz if weighted else StartedKatz)(alpha, tol, beta, first)
     try:
-        found = run(program, graph, iterations=max_iter, threads=threads)
+        found = run(program, graph, iterations=max_iter, device=device, threads=threads)
     except NumberError as error:
         problem = f"katz_centrality(alpha={alpha}): the values become infinite or NaN"
         advice = "give an alpha below 1 / the largest eigenvalue of the adjacency matrix, and finite weights and beta"

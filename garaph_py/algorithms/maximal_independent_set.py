@@ -13,6 +13,7 @@ from ..graph.arguments import check_graph
 from ..pages.passes import listed
 from ..program import PerVertex, VertexProgram
 from ..program.monoids import max as maximum
+from ..runtime.options import ANY
 from ..runtime.run import run
 from ..system.arguments import explained
 from .in_memory import check_undirected
@@ -66,7 +67,7 @@ def require_maximal(graph: Graph, inside: npt.NDArray[Any]) -> None:
 
 @explained
 def maximal_independent_set(
-    graph: Graph, *, nodes: Any = None, seed: int | None = None, threads: int | None = None
+    graph: Graph, *, nodes: Any = None, seed: int | None = None, device: str = ANY, threads: int | None = None
 ) -> list[Any]:
     """A maximal independent set: no two of its vertices are neighbours, and every other vertex has a neighbour in it.
 
@@ -78,6 +79,8 @@ def maximal_independent_set(
         Vertices that must be in the set, no two of which are neighbours.
     seed : int, optional
         The set depends only on the graph, on `nodes` and on this number; by default each call returns another set.
+    device : {"auto", "cpu", "gpu", "hybrid"}
+        Where the vertex program runs, as for `garaph_py.run`.
     threads : int, optional
         By default every core that this process may use.
 
@@ -94,6 +97,8 @@ def maximal_independent_set(
         If one of the `nodes` is not in the graph.
     ParameterError
         If `seed` is not a whole number, 0 or more.
+    DeviceError
+        If `device` is ``"gpu"`` or ``"hybrid"``, and no GPU can be used.
 
     Notes
     -----
@@ -120,7 +125,7 @@ def maximal_independent_set(
         given = graph.ids.indices(nodes)
         check_independent(graph, given)
         ranks[given] = INSIDE
-    members = run(IndependentSet(rank=ranks), graph, threads=threads).values == INSIDE
+    members = run(IndependentSet(rank=ranks), graph, device=device, threads=threads).values == INSIDE
     found: list[Any] = graph.ids[members].tolist()
     return found
 

@@ -16,6 +16,7 @@ from ..graph.arguments import check_graph
 from ..graph.build import without_values
 from ..output.result import Result
 from ..program import PerVertex
+from ..runtime.options import ANY
 from ..runtime.run import run
 from ..system.arguments import explained
 from .numbers import cutoff_of
@@ -52,8 +53,9 @@ class CutSSSP(NearestSSSP):
 
 @explained
 def multi_source_dijkstra_path_length(
-    graph: Graph, sources: Any, *, cutoff: float | None = None, weight: bool = True, threads: int | None = None
-) -> Result:
+    graph: Graph, sources: Any, *, cutoff: float | None = None, weight: bool = True, device: str = ANY,
+    threads: int | None = None,
+) -> Result:  # fmt: skip
     """The distance of each vertex from the nearest of the sources: ``d_v = min over s of d(s, v)``.
 
     Parameters
@@ -66,6 +68,8 @@ def multi_source_dijkstra_path_length(
     weight : bool
         Whether edge values, numbers of 0 or more, are lengths; otherwise, and in a graph without edge values, every
         edge has length 1: distances are then the levels of a breadth-first search from all sources at once.
+    device : {"auto", "cpu", "gpu", "hybrid"}
+        Where the vertex program runs, as for `garaph_py.run`.
     threads : int, optional
         By default every core that this process may use.
 
@@ -83,6 +87,8 @@ def multi_source_dijkstra_path_length(
         If the graph lacks one of them.
     GraphError
         If an edge value is negative.
+    DeviceError
+        If `device` is ``"gpu"`` or ``"hybrid"``, and no GPU can be used.
 
     Notes
     -----
@@ -103,16 +109,16 @@ def multi_source_dijkstra_path_length(
     if not len(places):
         raise ParameterError("sources is empty; give one vertex or more")
     bound = cutoff_of(cutoff, "multi_source_dijkstra_path_length")
-    found = distances_from(graph if weight else without_values(graph), places, bound, threads)
+    found = distances_from(graph if weight else without_values(graph), places, bound, device, threads)
     return replace(found, program="multi_source_dijkstra_path_length")
 
 
-def distances_from(graph: Graph, places: Array, cutoff: float | None, threads: int | None) -> Result:
+def distances_from(graph: Graph, places: Array, cutoff: float | None, device: str, threads: int | None) -> Result:
     """The distance of each vertex from the nearest of some vertices, by internal ids, over paths up to a cutoff."""
     first, starts = graph.ids[int(places[0])], np.zeros(graph.n, np.int32)
     starts[places] = 1
     if cutoff is None:
-        return run(NearestSSSP(first, starts), graph, threads=threads)
+        return run(NearestSSSP(first, starts), graph, device=device, threads=threads)
     has_floats = graph.edge_dtype is not None and graph.edge_dtype.kind == "f"
     bound = float(cutoff) if has_floats else min(int(cutoff), np.iinfo(np.int64).max - 1)
-    return run(CutSSSP(first, starts, bound), graph, threads=threads)
+    return run(CutSSSP(first, starts, bound), graph, device=device, threads=threads)

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from ..graph import Graph
 from ..graph.arguments import check_graph
+from ..runtime.options import ANY
 from ..system.arguments import explained
 from .weakly_connected_components import count_labels, weakly_connected_components
 
 
 @explained
-def number_weakly_connected_components(graph: Graph, *, threads: int | None = None) -> int:
+def number_weakly_connected_components(graph: Graph, *, device: str = ANY, threads: int | None = None) -> int:
     """The number of weakly connected components.
 
     Parameters
     ----------
     graph : Graph
         If it is undirected: the number of its connected components.
+    device : {"auto", "cpu", "gpu", "hybrid"}
+        As for `weakly_connected_components`.
     threads : int, optional
         By default every core that this process may use.
 
@@ -23,6 +26,8 @@ def number_weakly_connected_components(graph: Graph, *, threads: int | None = No
     ------
     GraphError
         As in `weakly_connected_components`.
+    DeviceError
+        If `device` is ``"gpu"`` or ``"hybrid"``, and no GPU can be used.
 
     Notes
     -----
@@ -39,4 +44,4 @@ def number_weakly_connected_components(graph: Graph, *, threads: int | None = No
     3
     """
     check_graph(graph, "number_weakly_connected_components")
-    return count_labels(weakly_connected_components(graph, threads=threads).values)
+    return count_labels(weakly_connected_components(graph, device=device, threads=threads).values)

@@ -23,10 +23,15 @@ from ..runtime.run import run
 Array = npt.NDArray[Any]
 
 
+def wants_gpu(device: str) -> bool:
+    """Whether the caller wants a vertex program to run on a GPU, alone or with the CPU."""
+    return device not in (ANY, CPU)
+
+
 def by_programs(graph: Graph, device: str) -> bool:
     """Whether an algorithm that has a kernel of its own, too, runs vertex programs: if the edges are on disk, or the
     caller wants a GPU."""
-    return graph.on_disk or device not in (ANY, CPU)
+    return graph.on_disk or wants_gpu(device)
 
 
 class Runs:

@@ -15,6 +15,7 @@ from ..graph import Graph
 from ..graph.arguments import check_graph
 from ..output.result import Result
 from ..pages.passes import listed
+from ..runtime.options import ANY
 from ..runtime.run import run
 from ..system.arguments import explained
 from .multi_source_dijkstra_path_length import distances_from
@@ -28,8 +29,9 @@ NONE = -1
 
 @explained
 def shortest_path_tree(
-    graph: Graph, source: Any, *, cutoff: float | None = None, weight: bool = True, threads: int | None = None
-) -> Result:
+    graph: Graph, source: Any, *, cutoff: float | None = None, weight: bool = True, device: str = ANY,
+    threads: int | None = None,
+) -> Result:  # fmt: skip
     """A tree of shortest paths: ``d_v = d_p + w_pv``, where p is the parent of v.
 
     Parameters
@@ -42,6 +44,8 @@ def shortest_path_tree(
     weight : bool
         Whether edge values, numbers of 0 or more, are the lengths w; otherwise, and in a graph without edge values,
         every edge has length 1.
+    device : {"auto", "cpu", "gpu", "hybrid"}
+        Where the vertex program runs, as for `garaph_py.run`.
     threads : int, optional
         By default every core that this process may use.
 
@@ -60,6 +64,8 @@ def shortest_path_tree(
         If an edge value is negative.
     ParameterError
         If `cutoff` is not a number of 0 or more.
+    DeviceError
+        If `device` is ``"gpu"`` or ``"hybrid"``, and no GPU can be used.
 
     Notes
     -----
@@ -81,14 +87,14 @@ def shortest_path_tree(
     bound, start = cutoff_of(cutoff, "shortest_path_tree"), graph.ids.index(source)
     if weight and graph.edge_dtype is not None:
         if bound is None:
-            found = run(SSSP(source), graph, threads=threads)
+            found = run(SSSP(source), graph, device=device, threads=threads)
         else:
-            found = distances_from(graph, np.array([start]), bound, threads)
+            found = distances_from(graph, np.array([start]), bound, device, threads)
         distance = found.values
         parent = parents_of(graph, distance, [start])
     else:
         depth = None if bound is None else min(int(bound), graph.n)
-        found = run(BFS(source), graph, iterations=depth, threads=threads)
+        found = run(BFS(source), graph, iterations=depth, device=device, threads=threads)
         distance, parent = found.values["level"], found.values["parent"]
     values = np.empty(graph.n, [("distance", distance.dtype), ("parent", np.int64)])
     values["distance"], values["parent"] = distance, parent

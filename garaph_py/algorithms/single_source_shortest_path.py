@@ -11,10 +11,12 @@ from ..codec.arrays import RAW
 from ..graph import Graph
 from ..graph.arguments import check_graph
 from ..native import Kernel
+from ..runtime.options import ANY
 from ..system.arguments import explained
 from .bidirectional import along
 from .in_memory import called
 from .numbers import cutoff_of
+from .runs import by_programs
 from .shortest_path_tree import NONE, path_to, shortest_path_tree
 
 Array = npt.NDArray[Any]
@@ -57,7 +59,7 @@ SEARCH_NEARBY = Kernel("i64 i64* u32* i64 i64 u8* u32* i64*", search_nearby)
 @explained
 def single_source_shortest_path(
     graph: Graph, source: Any, *, cutoff: float | None = None, targets: Any = None, weight: bool = False,
-    threads: int | None = None,
+    device: str = ANY, threads: int | None = None,
 ) -> dict[Any, list[Any]]:  # fmt: skip
     """A shortest path from the source to each of some vertices.
 
@@ -73,6 +75,9 @@ def single_source_shortest_path(
         take far more memory than the graph: `shortest_path_tree` has them in two numbers a vertex.
     weight : bool
         Whether edge values, numbers of 0 or more, are lengths; otherwise every edge has length 1.
+    device : {"auto", "cpu", "gpu", "hybrid"}
+        If it is ``"gpu"`` or ``"hybrid"``, a `shortest_path_tree` is made there, also where a kernel on the CPU would
+        first search nearby (see Notes).
     threads : int, optional
         By default every core that this process may use.
 
@@ -89,12 +94,14 @@ def single_source_shortest_path(
         If an edge value is negative.
     ParameterError
         If `cutoff` is not a number of 0 or more.
+    DeviceError
+        If `device` is ``"gpu"`` or ``"hybrid"``, and no GPU can be used.
 
     Notes
     -----
     It makes a `shortest_path_tree` [1]_, which says what that costs. If there are `targets`, no lengths, and raw edges
-    in memory, a kernel of its own on one core first searches up to a million edges, or a sixteenth of all if these are
-    more, which is enough for targets nearby.
+    in memory, a kernel of its own on one core of the CPU first searches up to a million edges, or a sixteenth of all if
+    these are more, which is enough for targets nearby.
 
     References
     ----------
@@ -109,12 +116,14 @@ def single_source_shortest_path(
     check_graph(graph, "single_source_shortest_path")
     ends = None if targets is None else graph.ids.indices(targets)
     bound, paths = cutoff_of(cutoff, "single_source_shortest_path"), None
-    if ends is not None and graph.encoding == RAW and not graph.on_disk and (not weight or graph.edge_dtype is None):
+    near = graph.encoding == RAW and not by_programs(graph, device) and (not weight or graph.edge_dtype is None)
+    if ends is not None and near:
         paths = paths_nearby(graph, graph.ids.index(source), ends, threads)
     if paths is not None and bound is not None:
         paths = [path for path in paths if len(path) - 1 <= bound]
     if paths is None:
-        parent = shortest_path_tree(graph, source, cutoff=bound, weight=weight, threads=threads).values["parent"]
+        tree = shortest_path_tree(graph, source, cutoff=bound, weight=weight, device=device, threads=threads)
+        parent = tree.values["parent"]
         ends = np.arange(graph.n) if ends is None else ends
         paths = [path_to(parent, end) for end in ends[parent[ends] != NONE].tolist()]
     names = graph.ids.take(np.concatenate([*paths, np.zeros(0, np.int64)]).astype(np.int64)).tolist()

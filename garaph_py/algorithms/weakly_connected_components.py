@@ -18,9 +18,12 @@ from ..output.result import Result
 from ..pages.memory import MemoryNeeds, pass_page_edges
 from ..pages.passes import plain
 from ..pages.provider import SourceFactory
+from ..runtime.options import ANY
 from ..runtime.run import run
 from ..system.arguments import explained
+from . import hooking
 from .in_memory import Call, called
+from .runs import Runs, wants_gpu
 
 Array = npt.NDArray[Any]
 
@@ -63,13 +66,16 @@ FLATTEN, LABEL = Kernel("i64 i64 u32*", flatten), Kernel("i64 i64 u32*", label)
 
 
 @explained
-def weakly_connected_components(graph: Graph, *, threads: int | None = None) -> Result:
+def weakly_connected_components(graph: Graph, *, device: str = ANY, threads: int | None = None) -> Result:
     """The components of a graph whose edges can be followed in both directions.
 
     Parameters
     ----------
     graph : Graph
         If it is undirected, these are its connected components.
+    device : {"auto", "cpu", "gpu", "hybrid"}
+        Where the vertex program runs, as for `garaph_py.run`. Over a directed graph it runs only if this is ``"gpu"``
+        or ``"hybrid"``. Otherwise a kernel on the CPU finds the components, which is faster (see Notes).
     threads : int, optional
         By default every core that this process may use.
 
@@ -83,19 +89,25 @@ def weakly_connected_components(graph: Graph, *, threads: int | None = None) -> 
     ------
     GraphError
         If the edges are on disk, and the graph was opened with too little memory to read them.
+    DeviceError
+        If `device` is ``"gpu"`` or ``"hybrid"``, and no GPU can be used.
 
     Notes
     -----
-    On an undirected graph, it runs the vertex program `garaph_py.apps.ConnectedComponents`. On a directed one, kernels
-    of its own join the ends of edges by union-find on all cores of the CPU, which needs each edge in one direction
-    only. If the edges are in memory and not packed, most are left out as in [1]_: two in-edges of each vertex are
-    joined first, and then the in-edges and out-edges of those vertices that are outside the largest tree. Packed edges
-    and edges on disk are all read once.
+    On an undirected graph, it runs the vertex program `garaph_py.apps.ConnectedComponents`.
+
+    On a directed one, kernels of its own join the ends of edges by union-find on all cores of the CPU, which needs each
+    edge in one direction only. If the edges are in memory and not packed, most are left out as in [1]_: two in-edges of
+    each vertex are joined first, and then the in-edges and out-edges of those vertices that are outside the largest
+    tree. Packed edges and edges on disk are all read once. On a GPU, a vertex program passes over all edges in both
+    directions a few times, and the CPU joins trees in between [2]_.
 
     References
     ----------
     .. [1] Sutton, M., T. Ben-Nun, A. Barak, "Optimizing parallel graph connectivity computation via subgraph sampling",
        IPDPS 2018.
+    .. [2] Zhang, Y., A. Azad, Z. Hu, "FastSV: a distributed-memory connected component algorithm with fast
+       convergence", SIAM Conference on Parallel Processing for Scientific Computing 2020.
 
     Examples
     --------
@@ -106,14 +118,21 @@ def weakly_connected_components(graph: Graph, *, threads: int | None = None) -> 
     name = "weakly_connected_components"
     check_graph(graph, name)
     if not graph.directed:
-        return run(ConnectedComponents(), graph, threads=threads)
+        return run(ConnectedComponents(), graph, device=device, threads=threads)
+    if wants_gpu(device):
+        runs = Runs(graph, device, threads, hooking.VERTEX_BYTES)
+        return runs.result(as_labels(hooking.hooked(runs)), name, ("value",))
     with called(graph, name, [LINK_LISTS, FLATTEN, LABEL], threads) as call:
         parents = np.arange(graph.n, dtype=np.uint32)
         linked = (link_most if graph.encoding == RAW and not graph.on_disk else link_all)(call, parents)
         call.on_vertices(FLATTEN, parents)
         call.on_vertices(LABEL, parents)
-        labels = parents.view(np.int32) if graph.n < 1 << 31 else parents.astype(np.int64)
-        return call.result(labels, linked, ("value",))
+        return call.result(as_labels(parents), linked, ("value",))
+
+
+def as_labels(vertices: Array) -> Array:
+    """Vertices, which are uint32, in the type of `ConnectedComponents`."""
+    return vertices.view(np.int32) if len(vertices) < 1 << 31 else vertices.astype(np.int64)
 
 
 def link_most(call: Call, parents: Array) -> int:

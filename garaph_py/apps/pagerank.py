@@ -10,7 +10,7 @@ from ..errors import ParameterError, VerificationError
 from ..program import PerVertex, VertexId
 from ..program.monoids import add
 from .checks import in_sums, require_fraction, require_positive
-from .ranks import RankProgram, divisor, specialized, walk_of
+from .ranks import RankProgram, divisor, jump_of, specialized, walk_of
 
 DANGLING = ("redistribute", "drop")
 STOP = ("sum", "mean", "never")
@@ -21,7 +21,8 @@ class PageRank(RankProgram):
 
     w_uv is the edge's weight, W_u the sum of the weights of u's out-edges, and p_v, the personalization, is 1 / n by
     default. D is the total rank of the dangling vertices, those with W_u = 0. It is shared among all vertices in
-    proportion to p, and then all ranks sum to 1; or it is dropped, and then D is 0 in the equation.
+    proportion to p, or to other numbers, and then all ranks sum to 1; or it is dropped, and then D is 0 in the
+    equation.
 
     Parameters
     ----------
@@ -41,6 +42,9 @@ class PageRank(RankProgram):
     personalization : per vertex
         p_v up to a factor, as in NetworkX: numbers of 0 or more, not all 0, in a mapping, in which vertices that are
         left out have 0, or in an array. By default all vertices have the same.
+    redistribution : per vertex
+        How much of D each vertex gets, up to a factor, as `personalization`: the mapping `dangling` of NetworkX. By
+        default it is as likely as a jump there.
     nstart : per vertex
         The first ranks up to a factor, as `personalization`; by default all vertices have the same. The nearer they are
         to the answer, the fewer iterations it takes: give the ranks of a similar graph.
@@ -74,6 +78,7 @@ class PageRank(RankProgram):
     stop: str = "sum"
     tolerance: float = 1e-6
     redistributed: float = field(init=False, default=1.0)
+    redistribution: PerVertex = field(default=None, kw_only=True)
     nstart: PerVertex = field(default=None, kw_only=True)
 
     sum = add
@@ -101,6 +106,9 @@ class PageRank(RankProgram):
         return self.stop != "never" and total.change < self.tolerance * (n if self.stop == "mean" else 1)
 
     def for_graph(self, graph):
+        if self.redistribution is not None:
+            shared = WeightedPageRank, WeightedRedistributedPageRank
+            return specialized(self, graph, PageRank, RedistributedPageRank, shared)
         if self.nstart is not None:
             started = WeightedPageRank, WeightedStartedPageRank
             return specialized(self, graph, PageRank, StartedPageRank, started)
@@ -116,6 +124,10 @@ class PageRank(RankProgram):
                 f"PageRank(dangling={self.dangling!r}, stop={self.stop!r}): dangling is one of {', '.join(DANGLING)}; "
                 f"stop is one of {', '.join(STOP)}"
             )
+        if self.dangling == "drop" and self.redistribution is not None:
+            raise ParameterError(
+                'PageRank(dangling="drop", redistribution=...): what is dropped goes nowhere; leave one of them out'
+            )
         self.redistributed = 1.0 if self.dangling == "redistribute" else 0.0
 
     def verify(self, graph, result):
@@ -130,8 +142,9 @@ class PageRank(RankProgram):
         walk = walk_of(self, graph)
         lost = rank[walk.out_weight == 0].sum() * self.redistributed
         gathered = in_sums(graph, rank / np.where(walk.out_weight == 0, 1, walk.out_weight), walk.weighted)
-        jumping = 1 - self.damping + self.damping * lost
-        residual = np.abs(jumping * walk.jump + self.damping * gathered - rank)
+        shared = walk.jump if self.redistribution is None else jump_of(self, graph, "redistribution")
+        right = (1 - self.damping) * walk.jump + self.damping * (gathered + lost * shared)
+        residual = np.abs(right - rank)
         bound = self.tolerance * (graph.n if self.stop == "mean" else 1) + 64 * np.finfo(self.dtype).eps
         if result.stats.converged and self.stop != "never" and residual.sum() > bound:
             raise VerificationError(f"PageRank: the residual is {residual.sum():.3g}, not below {bound:.3g}")
@@ -197,8 +210,20 @@ class WeightedStartedPageRank(StartedPageRank, WeightedPersonalizedPageRank):
     """The same, with edge values as weights."""
 
 
+class RedistributedPageRank(StartedPageRank):
+    """The same, with ``redistribution``, divided by its sum, which says where the rank of dangling vertices goes."""
+
+    def apply(self, acc, total, personalization, redistribution, out_weight):
+        jumping = (float(1) - self.damping) * personalization
+        return (jumping + self.damping * (acc + total.dangling * redistribution)) / divisor(out_weight)
+
+
+class WeightedRedistributedPageRank(RedistributedPageRank, WeightedStartedPageRank):
+    """The same, with edge values as weights."""
+
+
 for kind in (
     PersonalizedPageRank, WeightedPersonalizedPageRank, WeightedPageRank, RootedPageRank, WeightedRootedPageRank,
-    StartedPageRank, WeightedStartedPageRank,
+    StartedPageRank, WeightedStartedPageRank, RedistributedPageRank, WeightedRedistributedPageRank,
 ):  # fmt: skip
     kind.__name__ = PageRank.__name__  # reports have the name that users know

@@ -21,6 +21,9 @@ from .floating import FloatProgram
 
 Array = npt.NDArray[Any]
 
+DISTRIBUTIONS = ("nstart", "redistribution")
+"""Parameters of `PageRank` that are like the personalization: numbers for each vertex, up to a factor."""
+
 
 class RankProgram(FloatProgram):
     """A program that ranks vertices by a random walk along out-edges, with jumps to any vertex.
@@ -123,7 +126,8 @@ def specialized(
     plain : type
         The class without weights and personalization, which is the fastest.
     general : type
-        A class with the `PerVertex` parameters ``personalization``, divided by its sum, and ``out_weight``.
+        A class with the `PerVertex` parameters ``personalization``, divided by its sum, and ``out_weight``; and, if one
+        of `DISTRIBUTIONS` is given, with ``nstart`` and the given ones, divided by their sums.
     weighted : two types
         Like `plain` with ``out_weight``, and like `general`; both with edge values as weights.
     rooted : two types, optional
@@ -136,13 +140,13 @@ def specialized(
         As in `walk_of`, or if `program` is of a class that a user has derived from `plain`.
     """
     reads = program.weighted and graph.edge_dtype is not None
-    has_start = getattr(program, "nstart", None) is not None
-    if program.personalization is None and not reads and not has_start:
+    others = [name for name in DISTRIBUTIONS if getattr(program, name, None) is not None]
+    if program.personalization is None and not reads and not others:
         return program
     if type(program) is not plain:
         raise ParameterError(
             f"{type(program).__name__} is derived from {plain.__name__}, and only {plain.__name__} itself knows edge "
-            "weights, personalization and nstart; give weighted=False, and neither of the others"
+            f"weights, personalization, {' and '.join(DISTRIBUTIONS)}; give weighted=False, and none of the others"
         )
     root = only_vertex(program.personalization)
     if rooted is not None and root is not NO_VERTEX:
@@ -151,12 +155,14 @@ def specialized(
         made = carried_out(program, rooted[reads], weights, program.personalization)  # which `verify` reads
         made.root = root
         return made
-    if program.personalization is None and not has_start:
+    if program.personalization is None and not others:
         return carried_out(program, weighted[0], usable_weights(program, graph), None)
     walk = walk_of(program, graph)
     made = carried_out(program, weighted[1] if walk.weighted else general, walk.out_weight, walk.jump)
-    if has_start:
+    if others:
         made.nstart = jump_of(program, graph, "nstart")
+    if "redistribution" in others:
+        made.redistribution = jump_of(program, graph, "redistribution")
     return made
 
 

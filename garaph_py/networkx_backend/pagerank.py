@@ -17,12 +17,10 @@ from .runs import run_on
 Array = npt.NDArray[Any]
 
 
-def unsupported(alpha: Any, weight: Any, personalization: Any, dangling: Any, **others: Any) -> str | None:
+def unsupported(alpha: Any, weight: Any, **others: Any) -> str | None:
     """Why `pagerank` does not run here with these arguments; None if it does."""
     if callable(weight):
         return "weight is a function"
-    if dangling is not None and dangling != personalization:
-        return "dangling vertices share their rank by the personalization"
     return None if 0 <= alpha < 1 else f"alpha is {alpha}, and must be from 0 to below 1"
 
 
@@ -41,18 +39,21 @@ def pagerank(
     """The PageRank of each node."""
     if len(G) == 0:
         return {}
-    jump = None if personalization is None else numbers_in(personalization, G)
+    jump, first, shared = (
+        None if given is None else numbers_in(given, G) for given in (personalization, nstart, dangling)
+    )
     if jump is not None and jump.sum() == 0:
         raise ZeroDivisionError
-    first = None if nstart is None else numbers_in(nstart, G)
-    for numbers in jump, first:
+    for numbers in jump, first, shared:
         if numbers is not None and not (np.isfinite(numbers).all() and numbers.min() >= 0 and numbers.any()):
             raise NotImplementedError("numbers are below 0, infinite or NaN, or all 0")
     if max_iter < 1 or not tol > 0:
         raise nx.PowerIterationFailedConvergence(max_iter)
     graph = G.weighted(weight)
     require_edges("pagerank", graph, "edge values of 0 or more", 0, np.inf)
-    program = PageRank(alpha, stop="mean", tolerance=tol, personalization=jump, nstart=first)
+    program = PageRank(
+        alpha, stop="mean", tolerance=tol, personalization=jump, redistribution=shared, nstart=first
+    )  # fmt: skip
     result = run_on(graph, program, iterations=max_iter)
     if not result.stats.converged:
         raise nx.PowerIterationFailedConvergence(max_iter)

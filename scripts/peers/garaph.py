@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
-from functools import cache, partial
-from importlib import import_module
-from pkgutil import iter_modules
 from types import SimpleNamespace
 from typing import Any
-from unittest import mock
 
 import numpy as np
 
@@ -16,7 +11,7 @@ import garaph_py as gp
 from garaph_py import algorithms as ours
 from garaph_py.apps.sssp import has_distance
 
-from .edges import ALPHA, CORE, STEPS, Arguments, Call, Edges, labels_of, numbers, without
+from .edges import ALPHA, CORE, STEPS, Call, Edges, labels_of, numbers, without
 
 VERSION = gp.__version__
 
@@ -38,9 +33,9 @@ def same(name: str, **given: Any) -> Call:
     return Call(lambda graph, _: getattr(ours, name)(graph, **given), values)
 
 
-def single(name: str) -> Call:
-    """The function of this name, whose answer is one number."""
-    return Call(lambda graph, _: getattr(ours, name)(graph), numbers)
+def single(name: str, **given: Any) -> Call:
+    """The function of this name, with these arguments, whose answer is one number."""
+    return Call(lambda graph, _: getattr(ours, name)(graph, **given), numbers)
 
 
 def members(name: str, **given: Any) -> Call:
@@ -48,18 +43,58 @@ def members(name: str, **given: Any) -> Call:
     return Call(lambda graph, _: getattr(ours, name)(graph, **given), lambda found: np.sort(found.ids[:]))
 
 
-def independent(graph: gp.Graph, _: Arguments) -> Any:
+def independent(graph: gp.Graph, **given: Any) -> Any:
     chosen = np.zeros(graph.n)
-    chosen[ours.maximal_independent_set(graph, seed=1)] = 1
+    chosen[ours.maximal_independent_set(graph, seed=1, **given)] = 1
     return chosen
 
 
-def generations(graph: gp.Graph, _: Arguments) -> Any:
-    return graph.n, ours.topological_generations(graph)
+def programs(**on: Any) -> dict[str, Call]:
+    """The functions that run vertex programs, each with the arguments `on`: a device."""
+    return {
+        "core_number": same("core_number", **on),
+        "strongly_connected_components": same("strongly_connected_components", **on),
+        "is_strongly_connected": single("is_strongly_connected", **on),
+        "number_strongly_connected_components": single("number_strongly_connected_components", **on),
+        "weakly_connected_components": same("weakly_connected_components", **on),
+        "is_weakly_connected": single("is_weakly_connected", **on),
+        "number_weakly_connected_components": single("number_weakly_connected_components", **on),
+        "katz_centrality": same("katz_centrality", alpha=ALPHA, tol=1e-9, **on),
+        "eigenvector_centrality": same("eigenvector_centrality", tol=1e-9, max_iter=1000, **on),
+        "hits": Call(
+            lambda graph, _: ours.hits(graph, max_iter=1000, **on), lambda result: numbers(result.values["authority"])
+        ),
+        "maximal_independent_set": Call(lambda graph, _: independent(graph, **on), numbers),
+        "topological_generations": Call(
+            lambda graph, _: (graph.n, ours.topological_generations(graph, **on)),
+            lambda found: labels_of(found[1], found[0]),
+        ),
+        "is_directed_acyclic_graph": single("is_directed_acyclic_graph", **on),
+        "closeness_centrality": Call(
+            lambda graph, given: ours.closeness_centrality(graph, u=given.hubs[0], wf_improved=False, **on), numbers
+        ),
+        "harmonic_centrality": Call(
+            lambda graph, given: ours.harmonic_centrality(graph, sources=given.hubs, **on),
+            lambda result: numbers(result.values.sum()),
+        ),
+        "shortest_path_tree": Call(
+            lambda graph, given: ours.shortest_path_tree(graph, given.hubs[0], **on),
+            lambda result: numbers(result.values["distance"]),
+        ),
+        "shortest_path": Call(
+            lambda graph, given: ours.shortest_path(graph, *given.hubs[:2], **on), lambda path: numbers(len(path))
+        ),
+        "single_source_shortest_path": Call(
+            lambda graph, given: ours.single_source_shortest_path(graph, given.hubs[0], targets=given.hubs[1:], **on),
+            lambda paths: numbers(sum(map(len, paths.values()))),
+        ),
+        "multi_source_dijkstra_path_length": Call(
+            lambda graph, given: ours.multi_source_dijkstra_path_length(graph, given.hubs, **on), reached
+        ),
+    }
 
 
-CALLS = {
-    "core_number": same("core_number"),
+CALLS = programs() | {
     "k_core": members("k_core"),
     "k_shell": members("k_shell", k=CORE),
     "k_crust": members("k_crust"),
@@ -70,43 +105,10 @@ CALLS = {
     "clustering": same("clustering"),
     "average_clustering": single("average_clustering"),
     "transitivity": single("transitivity"),
-    "strongly_connected_components": same("strongly_connected_components"),
-    "is_strongly_connected": single("is_strongly_connected"),
-    "number_strongly_connected_components": single("number_strongly_connected_components"),
-    "weakly_connected_components": same("weakly_connected_components"),
-    "is_weakly_connected": single("is_weakly_connected"),
-    "number_weakly_connected_components": single("number_weakly_connected_components"),
-    "katz_centrality": same("katz_centrality", alpha=ALPHA, tol=1e-9),
-    "eigenvector_centrality": same("eigenvector_centrality", tol=1e-9, max_iter=1000),
-    "hits": Call(lambda graph, _: ours.hits(graph, max_iter=1000), lambda result: numbers(result.values["authority"])),
-    "maximal_independent_set": Call(independent, numbers),
     "label_propagation_communities": same("label_propagation_communities"),
-    "topological_generations": Call(generations, lambda found: labels_of(found[1], found[0])),
-    "is_directed_acyclic_graph": single("is_directed_acyclic_graph"),
     "betweenness_centrality": Call(
         lambda graph, given: (given.sources, ours.betweenness_centrality(graph, k=len(given.sources), seed=1)),
         lambda found: without(found[0], found[1].values),
-    ),
-    "closeness_centrality": Call(
-        lambda graph, given: ours.closeness_centrality(graph, u=given.hubs[0], wf_improved=False), numbers
-    ),
-    "harmonic_centrality": Call(
-        lambda graph, given: ours.harmonic_centrality(graph, sources=given.hubs),
-        lambda result: numbers(result.values.sum()),
-    ),
-    "shortest_path_tree": Call(
-        lambda graph, given: ours.shortest_path_tree(graph, given.hubs[0]),
-        lambda result: numbers(result.values["distance"]),
-    ),
-    "shortest_path": Call(
-        lambda graph, given: ours.shortest_path(graph, *given.hubs[:2]), lambda path: numbers(len(path))
-    ),
-    "single_source_shortest_path": Call(
-        lambda graph, given: ours.single_source_shortest_path(graph, given.hubs[0], targets=given.hubs[1:]),
-        lambda paths: numbers(sum(map(len, paths.values()))),
-    ),
-    "multi_source_dijkstra_path_length": Call(
-        lambda graph, given: ours.multi_source_dijkstra_path_length(graph, given.hubs), reached
     ),
     "random_walks": Call(
         lambda graph, given: ours.random_walks(graph, given.hubs, length=STEPS, seed=1),
@@ -119,37 +121,13 @@ vertices, which in an undirected graph is the sum of the 64 vertices' own; paths
 DIRECTED_PROGRAMS = "strongly_connected_components", "katz_centrality", "hits"
 UNDIRECTED_PROGRAMS = (
     "core_number", "weakly_connected_components", "is_weakly_connected", "number_weakly_connected_components",
-    "eigenvector_centrality", "maximal_independent_set", "closeness_centrality", "shortest_path_tree",
-    "shortest_path", "single_source_shortest_path", "multi_source_dijkstra_path_length",
+    "eigenvector_centrality", "maximal_independent_set", "closeness_centrality", "harmonic_centrality",
+    "shortest_path_tree", "shortest_path", "single_source_shortest_path", "multi_source_dijkstra_path_length",
 )  # fmt: skip
-"""The functions that run a vertex program, by `garaph_py.run`, which chooses the device. The two for paths do so only
-over packed edges, over edges on disk, by length, or for far targets."""
-TAKE_DEVICE = "strongly_connected_components", "core_number"
-"""Those that take a device themselves: on the CPU a kernel finds the answer, and on a GPU vertex programs do."""
-
-
-@cache
-def packed(graph: gp.Graph) -> gp.Graph:
-    """The graph for `hits`, which runs a vertex program only over packed edges, or edges on disk."""
-    return graph.packed()
+ACYCLIC_PROGRAMS = "topological_generations", "is_directed_acyclic_graph"
+"""Those of `programs` that are timed on several devices."""
 
 
 def on_device(device: str) -> Any:
     """This package with a device that has been chosen, as if it were another library: only what runs a program."""
-    modules = [import_module(f"garaph_py.algorithms.{found.name}") for found in iter_modules(ours.__path__)]
-
-    def call_of(name: str) -> Call:
-        if name in TAKE_DEVICE:
-            return same(name, device=device)
-
-        def run(graph: gp.Graph, given: Arguments) -> Any:
-            with ExitStack() as patched:
-                for module in modules:
-                    if getattr(module, "run", None) is gp.run:
-                        patched.enter_context(mock.patch.object(module, "run", partial(gp.run, device=device)))
-                return CALLS[name].run(packed(graph) if name == "hits" else graph, given)
-
-        return Call(run, CALLS[name].answer)
-
-    calls = {name: call_of(name) for name in DIRECTED_PROGRAMS + UNDIRECTED_PROGRAMS}
-    return SimpleNamespace(VERSION=VERSION, load=load, CALLS=calls)
+    return SimpleNamespace(VERSION=VERSION, load=load, CALLS=programs(device=device))

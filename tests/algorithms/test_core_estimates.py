@@ -6,11 +6,9 @@ import pytest
 from hypothesis import given
 
 import garaph_py as gp
-from garaph_py.algorithms import runs as module
 from garaph_py.algorithms.core_estimates import Cores, bound, estimated_cores, self_loops
 from garaph_py.algorithms.runs import Runs
 from garaph_py.errors import GraphError
-from garaph_py.program.directions import bind_directions
 from tests.support.networkx_graphs import on_disk, pairs, random_pair
 from tests.support.stored_graphs import with_memory
 
@@ -72,19 +70,6 @@ def test_a_hub_of_many_leaves_falls_in_few_iterations():
     result = gp.run(Cores(0), star, debug=True)
     assert set(result.values.tolist()) == {1}
     assert len(result.stats.iterations) < 10
-
-
-@pytest.fixture
-def on_gpu(device_for, interpreting, monkeypatch):
-    """Runs are on a simulated GPU, which only pulls."""
-    run = module.run
-
-    def pulled(program, graph, **how):
-        bind = {"bind": lambda *given: bind_directions(*given).whole} if graph.directed else {}
-        device_for(program, graph, **bind)
-        return run(program, graph, **how | {"options": gp.Options(mode="pull", sync=how["options"].sync)})
-
-    monkeypatch.setattr(module, "run", pulled)
 
 
 @pytest.mark.usefixtures("on_gpu")

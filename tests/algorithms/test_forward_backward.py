@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given
 
 import garaph_py as gp
-from garaph_py.algorithms import runs as module
 from garaph_py.algorithms.forward_backward import (
     SETTLED,
     SETTLED_BACK,
@@ -19,7 +18,6 @@ from garaph_py.algorithms.forward_backward import (
 )
 from garaph_py.algorithms.runs import Runs
 from garaph_py.errors import VerificationError
-from garaph_py.program import oriented
 from tests.support.cases import mostly_full
 from tests.support.networkx_graphs import on_disk, pairs, random_pair
 from tests.support.stored_graphs import with_memory
@@ -110,18 +108,6 @@ def test_vertices_are_ranked_by_colour_first():
     ranks = np.array([5, 9, 2, 7, 1], np.uint32)
     rank(np.array([True, True, False, True, True]), np.array([3, 1, 1, 1, 3], np.uint32), ranks)
     assert ranks[[3, 1, 4, 0]].tolist() == [1, 2, 3, 4]
-
-
-@pytest.fixture
-def on_gpu(device_for, interpreting, monkeypatch):
-    """Runs are on a simulated GPU, which only pulls."""
-    run = module.run
-
-    def pulled(program, graph, **how):
-        device_for(program, oriented(program, graph))
-        return run(program, graph, **how | {"options": gp.Options(mode="pull", sync=how["options"].sync)})
-
-    monkeypatch.setattr(module, "run", pulled)
 
 
 @pytest.mark.usefixtures("on_gpu")

@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given
 
 import garaph_py as gp
-from garaph_py.algorithms import runs as module
 from garaph_py.algorithms.longest_paths import WAITING, longest_paths
 from garaph_py.algorithms.runs import Runs
 from tests.support.cases import mostly_full
@@ -70,18 +69,6 @@ def test_graphs_of_any_shape(shape, kept, tmp_path):
 
 def test_without_vertices():
     assert longest_paths(Runs(pair(0, [], directed=True).ours, "cpu", 1, 0)).tolist() == []
-
-
-@pytest.fixture
-def on_gpu(device_for, interpreting, monkeypatch):
-    """Runs are on a simulated GPU, which only pulls."""
-    run = module.run
-
-    def pulled(program, graph, **how):
-        device_for(program, graph)
-        return run(program, graph, **how | {"options": gp.Options(mode="pull", sync=how["options"].sync)})
-
-    monkeypatch.setattr(module, "run", pulled)
 
 
 @pytest.mark.usefixtures("on_gpu")

@@ -172,6 +172,37 @@ def test_pagerank_starts_where_it_is_told_to(graph_of, flows, weighted, personal
         bind(gp.apps.PageRank(nstart={3: -1}), graph)
 
 
+@pytest.mark.spread
+@pytest.mark.parametrize("personalization", [None, {0: 1, 7: 2.5, 299: 4}, {7: 1}], ids=["all", "some", "one"])
+@pytest.mark.parametrize("weighted", mostly_full([False, True], "True"))
+def test_pagerank_leads_from_dangling_vertices_where_it_is_told_to(graph_of, flows, weighted, personalization):
+    how, graph = {"personalization": personalization}, graph_of(flows, weighted=weighted)
+    weight, to = "weight" if weighted else None, {1: 2, 5: 3, 299: 0.5}
+    expected = ranks(flows, weight=weight, dangling=to, **how)
+    assert np.abs(np.subtract(expected, ranks(flows, weight=weight, **how))).max() > 1e-3
+    near, nearer, far = (
+        gp.run(gp.apps.PageRank(stop="mean", tolerance=tolerance, redistribution=to, **how), graph, verify=True)
+        for tolerance, how in ((1e-10, how), (1e-14, how), (1e-14, how | {"nstart": {3: 1, 9: 3}}))
+    )
+    np.testing.assert_allclose(near.values, expected, atol=1e-9)
+    np.testing.assert_allclose(far.values, nearer.values, atol=1e-11)
+    assert near.program == "PageRank"
+
+
+def test_the_redistribution_is_verified(graph_of, flows):
+    graph, program = graph_of(flows), gp.apps.PageRank(redistribution={1: 2, 5: 3}, tolerance=1e-9)
+    result = gp.run(gp.apps.PageRank(tolerance=1e-9), graph, verify=True)
+    with pytest.raises(gp.errors.VerificationError, match="the residual is"):
+        gp.check(program, graph, result)
+
+
+def test_a_redistribution_that_is_none_is_refused():
+    with pytest.raises(ParameterError, match=r"PageRank\(redistribution=...\): give finite numbers of 0 or more"):
+        bind(gp.apps.PageRank(redistribution={0: -1, 1: 2}), RING)
+    with pytest.raises(ParameterError, match="what is dropped goes nowhere; leave one of them out"):
+        gp.apps.PageRank(dangling="drop", redistribution={0: 1})
+
+
 @pytest.mark.parametrize("program", [gp.apps.PageRank, gp.apps.DeltaPageRank])
 def test_ranks_read_edge_values_only_as_weights(graph_of, flows, program):
     graph = graph_of(flows)

@@ -214,7 +214,7 @@ def test_falls_back_for_a_reason(caplog, monkeypatch):
 
 def test_refuses_what_the_caller_insists_on():
     with pytest.raises(NotImplementedError, match="not implemented by 'garaph' backend for the given arguments"):
-        nx.pagerank(nx.path_graph(3), dangling={0: 1}, backend="garaph")
+        nx.pagerank(nx.path_graph(3), alpha=1, backend="garaph")
 
 
 NO_NODE = (1, [2])

@@ -24,11 +24,25 @@ def test_ranks_are_networkx_s(kind, given):
 def test_personalization_may_name_few_nodes():
     graph = random_graph(nx.DiGraph)
     chosen = dict.fromkeys(list(graph)[:3], 2)
-    for given in ({}, {"dangling": chosen}):
+    for given in ({}, {"dangling": chosen}, {"dangling": dict.fromkeys(list(graph)[2:9:3], 3)}):
         found, expected = (
             nx.pagerank(graph, personalization=chosen, **given, backend=b) for b in ("garaph", "networkx")
         )
         assert found == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("weight", ["weight", None])
+def test_ranks_of_dangling_nodes_go_to_those_that_are_named(weight):
+    graph = random_graph(nx.DiGraph, whole=False)
+    chosen = dict.fromkeys(list(graph)[:3], 2) | {"absent": 5}
+    dangling = [node for node, degree in graph.out_degree() if not degree]
+    assert dangling
+    found, expected, shared = (
+        nx.pagerank(graph, weight=weight, dangling=given, backend=name)
+        for name, given in (("garaph", chosen), ("networkx", chosen), ("networkx", None))
+    )
+    assert found == pytest.approx(expected, rel=1e-12)
+    assert found != pytest.approx(shared, rel=1e-3)
 
 
 def test_first_ranks_may_name_few_nodes():
@@ -59,7 +73,8 @@ def test_fails_as_networkx_does(given):
         {"nstart": {0: 1, 1: -1}},
         {"nstart": {0: 1, 1: float("inf")}},
         {"personalization": {0: 1, 1: float("inf")}},
-        {"dangling": {0: 1}},
+        {"dangling": {0: 0}},
+        {"dangling": {0: 1, 1: -1}},
         {"personalization": {0: -1, 1: 2}},
     ],
     ids=str,

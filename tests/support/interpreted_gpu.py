@@ -1,15 +1,26 @@
 """Kernels on the GPU of `numpy_gpu` for any program: they call its functions in Python, a vertex at a time."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from garaph_py.executor.components import NO_VERTEX
 from garaph_py.executor.gpu import executor
+from garaph_py.executor.gpu.launch import UNTIL_DONE_NAMES
+from garaph_py.program import bind, oriented
+from garaph_py.program.directions import bind_directions
 from garaph_py.program.functions import functions
+from garaph_py.program.orientation import gathers_both_ways
+from garaph_py.runtime.run import execute
 from tests.support import numpy_gpu
 from tests.support.numpy_packed import sources_of
 from tests.support.numpy_push import lengths_of
+
+WHOLE = dict.fromkeys(UNTIL_DONE_NAMES, "apply_vertices") | {"find_parents_packed": "find_parents"}
+"""The kernels that stand for others here: a vertex gathers over all its edges, also where it could end at one, and
+packed edges are read as raw ones are."""
 
 
 class Vertices:
@@ -43,27 +54,46 @@ class Vertices:
             total = call.add_total(total, call.aggregate(self.own, values[v], values[v], *self.about(v)))
         self.tell("frontier", active, total)
 
+    def gathered(self, values):
+        """For each vertex, the sources of its in-edges, and what they contribute."""
+        sources, lengths = sources_of(self.driver, self.context, self.page), lengths_of(self.driver, self.page)
+        for v in range(self.first, self.last):
+            edges = range(self.begins[v] - self.begins[self.first], self.begins[v + 1] - self.begins[self.first])
+            yield v, [
+                (u, self.call.gather(self.own, values[u], self.call.edge(lengths[e]), values[v], u))
+                for e in edges for u in [sources[e]]
+            ]  # fmt: skip
+
     def apply_vertices(self):
         call, values = self.call, self.array("values", self.bound.value)
         new, active, total = self.array("next_values", self.bound.value), [], call.no_total()
         before = None if self.bound.total is None else self.array("total", self.bound.total, 1)[0]
-        sources, lengths = sources_of(self.driver, self.context, self.page), lengths_of(self.driver, self.page)
-        for v in range(self.first, self.last):
+        for v, said in self.gathered(values):
             acc, old = call.identity(self.own), values[v]
-            for e in range(self.begins[v] - self.begins[self.first], self.begins[v + 1] - self.begins[self.first]):
-                edge = call.edge(lengths[e])
-                acc = call.sum(acc, call.gather(self.own, values[sources[e]], edge, old, sources[e]))
+            for _, contribution in said:
+                acc = call.sum(acc, contribution)
             new[v] = call.apply(self.own, old, acc, before, *self.about(v))
             active.append(call.activate(self.own, new[v], old))
             total = call.add_total(total, call.aggregate(self.own, new[v], old, *self.about(v)))
         self.tell("next_frontier", active, total)
 
+    def find_parents(self):
+        values, parents = self.array("values", self.bound.value), self.array("parents", np.dtype(np.uint32))
+        for v, said in self.gathered(values):
+            gave = [u for u, contribution in said if contribution == values[v]]
+            has_changed = self.call.init(self.own, *self.about(v)) != values[v]
+            parents[v] = gave[0] if has_changed and gave else NO_VERTEX
+
     def report(self):
         values, count = self.array("values", self.bound.value), self.last - self.first
+        parents = np.full(self.n, NO_VERTEX, np.uint32)
+        if self.context["parents"]:
+            parents = self.array("parents", parents.dtype)
         reported = self.driver.array(self.page["reported"], self.bound.reports, count)
         for v in range(self.first, self.last):
             *about, data = self.about(v)
-            reported[v - self.first] = self.call.result(self.own, values[v], *about, -1, data)
+            parent = -1 if parents[v] == NO_VERTEX else int(parents[v])
+            reported[v - self.first] = self.call.result(self.own, values[v], *about, parent, data)
 
     def tell(self, bits, active, total):
         """Store who is active, and the counts of the page."""
@@ -86,10 +116,28 @@ def interpreting(monkeypatch):
         opened(self, bound, *how, **given)
 
     def interpreted(self, grid, block, stream, told, shared_size=0):
-        if self.name not in ("initialize", "apply_vertices", "report"):
+        name = WHOLE.get(self.name, self.name)
+        if name not in ("initialize", "apply_vertices", "find_parents", "report"):
             return launch(self, grid, block, stream, told, shared_size)
         task = np.frombuffer(bytearray(told), self.driver.layouts.task)[0]
-        return getattr(Vertices(running[0], self.driver, task["context"], task["page"]), self.name)()
+        return getattr(Vertices(running[0], self.driver, task["context"], task["page"]), name)()
 
     monkeypatch.setattr(executor.GpuExecutor, "__init__", noted)
     monkeypatch.setattr(numpy_gpu.FakeFunction, "prepared_async_call", interpreted)
+
+
+@pytest.fixture
+def on_gpu(device_for, interpreting, monkeypatch):
+    """All runs have such a GPU, if they ask for one, on which they only pull. It is the list of their devices."""
+    devices = []
+
+    def pulled(program, graph, options, *more, **how):
+        whole = gathers_both_ways(program)
+        binding = (lambda *given: bind_directions(*given).whole) if whole else bind
+        device_for(program, oriented(program, graph), bind=binding)
+        result = execute(program, graph, replace(options, mode="pull"), *more, **how)
+        devices.append(result.stats.device)
+        return result
+
+    monkeypatch.setattr("garaph_py.runtime.run.execute", pulled)
+    return devices
