@@ -1,8 +1,9 @@
-"""How well does the dispatcher keep the GPU busy, and what does it cost? Prints a Markdown table.
+"""How well does the dispatcher keep the GPU busy, and what does it cost? Prints Markdown tables.
 
     python scripts/bench_dispatch.py busy rmat:24:16:symmetric ...
     python scripts/bench_dispatch.py overhead
     python scripts/bench_dispatch.py road
+    python scripts/bench_dispatch.py messages
 
 ``busy``
     Of the time from the first copy to the GPU in an iteration to the last one, the share in which the copy engine is
@@ -13,6 +14,10 @@
     a line through their times. The second table has iterations of one page that stays on the GPU.
 ``road``
     BFS over a grid of 374 x 374 vertices, which takes 746 supersteps of about 700 edges each.
+``messages``
+    A message and its answer, in the three ways in which a dispatcher could hand over a page: a method call; two threads
+    with a `queue.SimpleQueue` in each direction; two processes with a `multiprocessing.Pipe`. Also the time in which
+    Python starts and imports what `gp.run` needs. This takes no GPU.
 
 Graphs are named as in bench_hybrid.py. How good the decisions are is measured by scripts/experiments/dispatch.toml.
 """
@@ -21,10 +26,17 @@ from __future__ import annotations
 
 import argparse
 import json
+import multiprocessing
 import statistics
+import subprocess
+import sys
 import tempfile
+import threading
+import timeit
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Any
 
 import numpy as np
@@ -35,6 +47,10 @@ import garaph_py as gp
 
 WARM = 2
 """Runs, and iterations of a run, that do not count: kernels are compiled and rates measured in them."""
+MESSAGES = 5000
+"""Messages of each kind, of whose times the median counts."""
+CALLS = 100
+"""Method calls that are timed together: a single one takes no longer than a clock."""
 
 
 def table(*columns: str) -> None:
@@ -123,16 +139,51 @@ def road(repeats: int) -> None:
                 row(device, len(stats.iterations), f"{1e3 * middle:.1f}", f"{middle / alone:.3f}", own)
 
 
+def messages(repeats: int) -> None:
+    table("a message and its answer", "us")
+    row("a method call", f"{microseconds(Echo().answer, CALLS):.2f}")
+    asked, answered = SimpleQueue[Any](), SimpleQueue[Any]()
+    threading.Thread(target=answer, args=(asked.get, answered.put), daemon=True).start()
+    row("two threads, `queue.SimpleQueue`", f"{microseconds(lambda: (asked.put(0), answered.get())):.1f}")
+    here, there = multiprocessing.Pipe()
+    process = multiprocessing.get_context("spawn").Process(target=answer, args=(there.recv, there.send))
+    process.start()
+    row("two processes, `multiprocessing.Pipe`", f"{microseconds(lambda: (here.send(0), here.recv())):.1f}")
+    process.terminate()
+    print()
+    table("start", "s")
+    command = [sys.executable, "-c", "import garaph_py; garaph_py.run"]
+    times = timeit.repeat(lambda: subprocess.run(command, check=True), number=1, repeat=repeats + WARM)
+    row("Python and this package", f"{statistics.median(times[WARM:]):.2f}")
+
+
+class Echo:
+    def answer(self) -> int:
+        return 0
+
+
+def answer(get: Callable[[], Any], put: Callable[[Any], Any]) -> None:
+    """Answer each message by itself."""
+    while True:
+        put(get())
+
+
+def microseconds(ask: Callable[[], Any], number: int = 1) -> float:
+    """The median time of a message and its answer, if so many are timed together."""
+    ask()  # a process may yet have to start
+    return 1e6 * statistics.median(timeit.repeat(ask, number=number, repeat=MESSAGES)) / number
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("busy", "overhead", "road"))
+    parser.add_argument("what", choices=("busy", "overhead", "road", "messages"))
     parser.add_argument("graphs", nargs="*")
     parser.add_argument("--repeats", type=int, default=3)
     options = parser.parse_args()
     if options.what == "busy":
         busy(options.graphs, options.repeats)
     else:
-        {"overhead": overhead, "road": road}[options.what](options.repeats)
+        {"overhead": overhead, "road": road, "messages": messages}[options.what](options.repeats)
 
 
 if __name__ == "__main__":

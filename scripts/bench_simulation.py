@@ -5,11 +5,15 @@
 Each program runs under each engine on each graph. `--calibrate` and `--predict` name the graphs, as in the spec of an
 experiment, or ``grid:SIDE``, ``cube:SIDE`` (a grid of three dimensions), ``maze:SIDE`` (a grid that lacks a third of
 its edges) and ``world:SCALE:EDGE_FACTOR`` (neighbours on a ring, a tenth of the edges anywhere), which this script
-makes; without edge values if ``:plain`` follows. "tutorial" is the policy that docs/scheduling.md builds.
+makes; without edge values if ``:plain`` follows. "tutorial" is the policy that docs/scheduling.md builds, and
+"measured" the one of docs/gallery/policy.py, which chooses by the seconds of earlier iterations. In a simulation, it
+observes predicted seconds.
 
 PageRank runs for ten iterations, the others until they converge: BFS and SSSP from the vertex with the most edges,
 ConnectedComponents in supersteps, SSSP under the tutorial's policy synchronously (its pulls open each bucket anew: ten
-thousand iterations on a grid). GPUs have memory for a share of the edges (`--gpu-memory`), which are raw.
+thousand iterations on a grid). All runs under "measured" are synchronous: then the recorded numbers of active vertices
+hold whichever modes the simulated policy chooses. GPUs have memory for a share of the edges (`--gpu-memory`), which are
+raw.
 
 All runs are repeated in rounds, because a machine is slower for minutes at a time. The median of all repeats counts;
 with `--fastest`, for machines that others disturb, the fastest. "spread" is the median over the fastest, and "again"
@@ -49,7 +53,6 @@ from garaph_py.simulation.recorded import RecordedRun, fastest, read_results, ro
 from garaph_py.simulation.simulate import Simulation
 
 ROOT = Path(__file__).resolve().parents[1]
-TUTORIAL = ROOT / "docs" / "scheduling.md"
 DATA = Path(os.environ.get("GARAPH_REFERENCE_DATA", ROOT / "data"))
 WEIGHTED, PLAIN = ":symmetric:weights", ":plain"
 CALIBRATE = [
@@ -85,7 +88,9 @@ PROGRAMS = {
     "SSSP": '{ name = "SSSP", source = "largest" }',
     "ConnectedComponents": '"ConnectedComponents"',
 }
-ENGINES = ("garaph", "auto", "tutorial")
+POLICIES = {"tutorial": ("scheduling.md", "Patient"), "measured": ("gallery/policy.py", "Measured")}
+"""The policies of the documentation: for each, the file in docs/ and the class."""
+ENGINES = ("garaph", "auto", *POLICIES)
 KEEPS = "garaph:keep=yes"
 """The engine of "garaph": pages that fit a GPU stay there under each of `ENGINES`. Older tables call it "garaph", which
 kept them, too, until 2026-11-29."""
@@ -113,9 +118,7 @@ def main() -> None:
     known, held, compare = (
         [place(name, options.out) for name in names] for names in (options.calibrate, options.predict, comparisons)
     )
-    tutorial = policy_of_tutorial(options.out)
-    found = {"garaph": KEEPS, "auto": "auto", "tutorial": tutorial}
-    engines = {name: found[name] for name in options.engines}
+    engines = {name: engine_of(name, options.out) for name in options.engines}
     graphs = list(dict.fromkeys([*known, *held, *compare]))
     text = spec_text(graphs, options.programs, engines, options.device, options.gpu_memory, options.repeats)
     rounds = [measured(options.out / f"round-{number}", text, engines) for number in range(options.rounds)]
@@ -150,13 +153,18 @@ def place(name: str, folder: Path) -> str:
 MAKERS = {"grid": grid, "cube": cube, "maze": maze, "world": world}
 
 
-def policy_of_tutorial(folder: Path) -> str:
-    """The policy that the tutorial builds, in a file of its own."""
-    found = re.search(r"```python\n(class Patient\(gp\.Policy\):\n(?:(?: .*)?\n)+)", TUTORIAL.read_text())
-    assert found is not None, TUTORIAL
-    path = folder.resolve() / "tutorial.py"
-    path.write_text(f"import garaph_py as gp\n\n\n{found[1].rstrip()}\n")
-    return f"{path}:Patient"
+def engine_of(name: str, folder: Path) -> str:
+    """The engine of a spec; a policy of the documentation is written to a file of its own in `folder`."""
+    if name not in POLICIES:
+        return KEEPS if name == "garaph" else name
+    source, kind = POLICIES[name]
+    found = re.search(
+        rf"^class {kind}\(gp\.Policy\):\n(?:(?: .*)?\n)+", (ROOT / "docs" / source).read_text(), re.MULTILINE
+    )
+    assert found is not None, source
+    path = folder.resolve() / f"{name}.py"
+    path.write_text(f"import garaph_py as gp\n\n\n{found[0].rstrip()}\n")
+    return f"{path}:{kind}"
 
 
 def spec_text(
@@ -170,10 +178,10 @@ def spec_text(
             run = f"\n[[runs]]\ngraph = {graphs}\nprogram = {PROGRAMS[program]}\nengine = {engine!r}\n"
             if program == "PageRank":
                 run += "iterations = 10\n"
-            if name != "garaph" and program == "ConnectedComponents":
-                run += "sync = false\n"
-            if name == "tutorial" and program == "SSSP":
+            if name == "measured" or (name == "tutorial" and program == "SSSP"):
                 run += "sync = true\n"
+            elif name != "garaph" and program == "ConnectedComponents":
+                run += "sync = false\n"
             if "cpu" in devices:
                 text += run + 'device = "cpu"\n'
             if others := [device for device in devices if device != "cpu"]:

@@ -67,6 +67,17 @@ def test_the_tutorial_s_policy_is_replayed_as_shown(
     assert len(shown) == 2 * 7
 
 
+def test_simulations_are_measured_with_the_documentation_s_policies(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.syspath_prepend(ROOT / "scripts")
+    from bench_simulation import ENGINES, engine_of
+
+    with mock.patch.dict(POLICIES):
+        found = {name: type(gp.Options(engine=engine_of(name, tmp_path)).policy).__name__ for name in ENGINES}
+    assert found == {"garaph": "GaraphPolicy", "auto": "AutoPolicy", "tutorial": "Patient", "measured": "Measured"}
+
+
 @pytest.mark.parametrize("library", ["igraph", "networkit"])
 @pytest.mark.filterwarnings("ignore")  # they are theirs
 def test_a_line_hands_a_graph_over(library: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ RESTORE = "restore the file that the experiment has written"
 def join(spec: Spec, folders: Sequence[Path], out: Path) -> list[Row]:
     """Write the measurements in `folders` to the new folder `out`, with the plots of all, and machines.json.
 
-    The column ``machine`` tells them apart; two machines that are described alike get the names of their folders, too.
+    The column ``machine`` tells them apart; of machines that are described alike, each has the name of its folder, too.
 
     Returns
     -------
@@ -37,23 +38,28 @@ def join(spec: Spec, folders: Sequence[Path], out: Path) -> list[Row]:
     """
     if len({folder.resolve() for folder in folders}) < max(len(folders), 2):
         raise ParameterError("joining takes two folders or more, each once; name the folder of each machine")
+    found = [measured(spec, folder) for folder in folders]
+    alike = Counter(name for name, _, _ in found)
     tables, machines = Tables(spec, out), dict[str, Any]()
-    for folder in folders:
-        check_same(spec, folder, "has no experiment; name a folder that `garaph experiment` has written")
-        path, own = folder / "machine.json", Tables(spec, folder)
-        own.load()
-        if not path.exists():
-            raise FormatError(path, f"is missing; {RESTORE}")
-        with malformed(path, f"does not describe a machine; {RESTORE}"):
-            described = json.loads(path.read_bytes())
-            name = summarized(described)
-        if name in machines:
-            name = f"{name} ({folder})"
-        machines[name] = described
+    for folder, (name, described, own) in zip(folders, found, strict=True):
+        full = f"{name} ({folder})" if alike[name] > 1 else name
+        machines[full] = described
         for table, rows in own.rows.items():
-            tables.rows[table] += [row | {MACHINE: name} for row in rows]
+            tables.rows[table] += [row | {MACHINE: full} for row in rows]
     begin(spec, out)
     write_text(out / MACHINES, json.dumps(machines, indent=1, allow_nan=False).encode())
     tables.save()
     draw(spec, tables.rows, out)
     return tables.rows[RESULTS]
+
+
+def measured(spec: Spec, folder: Path) -> tuple[str, Any, Tables]:
+    """The name of the machine that made the measurements in a folder, its description, and the measurements."""
+    check_same(spec, folder, "has no experiment; name a folder that `garaph experiment` has written")
+    path, tables = folder / "machine.json", Tables(spec, folder)
+    tables.load()
+    if not path.exists():
+        raise FormatError(path, f"is missing; {RESTORE}")
+    with malformed(path, f"does not describe a machine; {RESTORE}"):
+        described = json.loads(path.read_bytes())
+        return summarized(described), described, tables

@@ -34,10 +34,13 @@ PANEL_INCHES = 5.5, 4.0
 """Width and height of a panel."""
 LINE_INCHES, LABEL = 0.16, 30
 """Height of a line below a plot, and characters in a line of a legend."""
-INSIDE = 6
-"""The most entries of a legend inside its plot: a longer one would cover what is drawn, and is beside it."""
 BESIDE_INCHES = 2.4, 0.18
 """Width of a legend beside its plot, and height of a line in it."""
+STEPS, PARTS = (1, 2, 5), 4
+"""Where a logarithmic axis that shows less than two powers of ten is numbered: at these multiples of them or, if it
+shows less than two of these, in so many parts at most. Its labels are so wide that more would collide."""
+SLANTED: dict[str, Any] = {"rotation": 20, "ha": "right"}
+"""How words stand below an axis, in degrees and with their ends below the ticks: side by side, they would collide."""
 SHARE = "share"
 """The axis of a stack."""
 LETTERS = 75
@@ -110,9 +113,7 @@ def plot_of(figure: Figure, panels: dict[str, Series], below: list[str]) -> Any:
 
     across = math.ceil(math.sqrt(len(panels)))
     down = -(-len(panels) // across)
-    text, (width, height) = wrapped(below, LETTERS * across), panel_inches(figure, panels)
-    size = width * across, height * down + LINE_INCHES * (text.count("\n") + 1)
-    drawn = Picture(figsize=size, layout="constrained")
+    drawn = Picture(layout="constrained")
     grid = list(drawn.subplots(down, across, squeeze=False).flat)
     for axes, (title, series) in zip(grid, panels.items(), strict=False):
         {LINE: lines, BAR: bars, STACK: stack}[figure.kind](axes, series)
@@ -123,47 +124,59 @@ def plot_of(figure: Figure, panels: dict[str, Series], below: list[str]) -> Any:
         )
         if any(known(points) for points in series.values()):
             axes.set(**{f"{axis}scale": "log" for axis in figure.log})  # which needs values
-            whole_ticks(axes, series, figure)
+            number_axis(axes, series, figure)
         else:
             axes.set(yticks=[], **{"xticks": []} if figure.kind == LINE else {})
-        if (figure.by or figure.kind == STACK) and series:
-            explain(axes, figure)
     for axes in grid[len(panels) :]:
         axes.remove()
+    width, height = PANEL_INCHES[0] * across, PANEL_INCHES[1]
+    if figure.by or figure.kind == STACK:
+        beside, tallest = explain(grid[: len(panels)], across, ", ".join(one.replace("_", " ") for one in figure.by))
+        width, height = width + beside, max(height, tallest)
+    text = wrapped(below, LETTERS * across)
+    drawn.set_size_inches(width, height * down + LINE_INCHES * (text.count("\n") + 1))
     drawn.supxlabel(text, x=0.02, ha="left", fontsize=8)
     return drawn
 
 
-def panel_inches(figure: Figure, panels: dict[str, Series]) -> tuple[float, float]:
-    """Width and height of a panel: more of both if there are long legends, which are beside the plots."""
-    width, height = PANEL_INCHES
-    longest = max((list(series) for series in panels.values()), key=len, default=[])
-    if len(longest) <= INSIDE or not (figure.by or figure.kind == STACK):
-        return width, height
-    count = sum(len(textwrap.wrap(label, LABEL)) for label in longest)
-    return width + BESIDE_INCHES[0], max(height, BESIDE_INCHES[1] * (count + 4))
-
-
-def explain(axes: Any, figure: Figure) -> None:
-    """Put a legend into a plot, or beside it if it is long."""
-    handles, labels = axes.get_legend_handles_labels()
-    wrapping = [textwrap.fill(label, LABEL) for label in labels]
-    title = ", ".join(one.replace("_", " ") for one in figure.by) or None
-    place = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0)} if len(labels) > INSIDE else {}
-    axes.legend(handles, wrapping, fontsize=8, title=title, **place)
+def explain(every: list[Any], across: int, title: str) -> tuple[float, float]:
+    """Put legends beside plots, one for all plots if they have the same; return the inches that the legends of a row
+    take together, and those that the tallest one needs."""
+    named = [axes.get_legend_handles_labels() for axes in every]
+    is_one = len({tuple(labels) for _, labels in named}) == 1
+    tallest = 0.0
+    for axes, (handles, labels) in zip(every, named, strict=True):
+        if not labels or (is_one and axes is not every[across - 1]):
+            continue
+        wrapping = [textwrap.fill(label, LABEL) for label in labels]
+        place = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0)}
+        axes.legend(handles, wrapping, fontsize=8, title=title or None, **place)
+        tallest = max(tallest, BESIDE_INCHES[1] * (sum(label.count("\n") + 1 for label in wrapping) + 4))
+    return (BESIDE_INCHES[0] * (1 if is_one else across) if tallest else 0.0), tallest
 
 
 def wrapped(below: list[str], letters: int) -> str:
     return "\n".join(textwrap.fill(line, letters) for line in below)
 
 
-def whole_ticks(axes: Any, series: Series, figure: Figure) -> None:
-    """Number an axis of whole numbers, such as iterations, by whole numbers alone."""
-    from matplotlib.ticker import MaxNLocator
+def number_axis(axes: Any, series: Series, figure: Figure) -> None:
+    """Number an axis of whole numbers, such as iterations, by whole numbers alone; a logarithmic one at few places."""
+    from matplotlib.ticker import FixedLocator, LogFormatterSciNotation, MaxNLocator, NullFormatter
 
-    xs = [x for points in series.values() for x in points]
-    if xs and "x" not in figure.log and figure.kind in (LINE, STACK) and all(type(x) is int for x in xs):
-        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    kinds = {type(x) for points in series.values() for x in points}
+    if figure.kind not in (LINE, STACK) or not kinds <= {int, float}:
+        return
+    if "x" not in figure.log:
+        if kinds == {int}:
+            axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+        return
+    low, high = axes.get_xlim()
+    powers = [10.0**k for k in range(math.floor(math.log10(low)), math.ceil(math.log10(high)))]
+    steps = [step * power for power in powers for step in STEPS if low <= step * power <= high]
+    if sum(place in powers for place in steps) < 2:
+        axes.xaxis.set_major_locator(FixedLocator(steps) if len(steps) > 1 else MaxNLocator(PARTS))
+    axes.xaxis.set_major_formatter(LogFormatterSciNotation(minor_thresholds=(math.inf, math.inf)))
+    axes.xaxis.set_minor_formatter(NullFormatter())
 
 
 def lines(axes: Any, series: Series) -> None:
@@ -180,6 +193,9 @@ def lines(axes: Any, series: Series) -> None:
         middle, errors = whiskers(own)
         axes.errorbar(places, middle, errors, label=label, capsize=2, **joined, **look)
         mark_changes(axes, places, own, label)
+        if not numeric:
+            for word in axes.get_xticklabels():
+                word.set(**SLANTED)
 
 
 def mark_changes(axes: Any, places: list[Any], points: list[Point], label: str) -> None:
@@ -215,7 +231,7 @@ def bars(axes: Any, series: Series) -> None:
             place = {"rotation": 90, "ha": "center", "va": "bottom", "transform": axes.get_xaxis_transform()}
             axes.text(xs.index(x) + left, 0.02, ABSENT, fontsize=8, **place)
     axes.set_xlim(-0.5, max(len(xs), 1) - 0.5)
-    axes.set_xticks(range(len(xs)), [str(x) for x in xs], rotation=20, ha="right")
+    axes.set_xticks(range(len(xs)), [str(x) for x in xs], **SLANTED)
 
 
 def stack(axes: Any, series: Series) -> None:

@@ -41,8 +41,7 @@ def measured(spec_of: Any, machine: dict[str, Any], tmp_path: Path) -> list[Path
 def test_joined_machines_are_told_apart(spec_of: Any, measured: list[Path], tmp_path: Path) -> None:
     spec, out = spec_of(SPEC), tmp_path / "out"
     rows = experiment.join(spec, measured, out)
-    new = "New, 2 cores, GPU: none"
-    names = ["Old, 2 cores, GPU: none", new, f"{new} ({measured[2]})"]
+    names = ["Old, 2 cores, GPU: none", *(f"New, 2 cores, GPU: none ({folder})" for folder in measured[1:])]
     assert [row["machine"] for row in rows] == [name for name in names for _ in range(2)]
     for table in ("results", "iterations"):
         joined, *parts = (pq.read_table(folder / f"{table}.parquet") for folder in (out, *measured))

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
+from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +13,8 @@ import pytest
 
 from garaph_py import experiment
 from garaph_py.experiment.kinds import ITERATIONS
-from garaph_py.experiment.plots import INSIDE, plot_of
-from garaph_py.experiment.points import Point, caption, panels_of, pooled
+from garaph_py.experiment.plots import plot_of
+from garaph_py.experiment.points import Point, Series, caption, panels_of, pooled
 from garaph_py.experiment.spec import RESULTS
 
 SPEC = """
@@ -115,19 +118,67 @@ def test_a_plot_of_failures_only_is_drawn(spec_of: Any, no_machine: None, no_gpu
         assert "<!-- 0.02 -->" not in picture  # no numbers on an axis without values
 
 
-@pytest.mark.parametrize(("count", "inside"), [(INSIDE, True), (INSIDE + 1, False), (30, False)])
-def test_a_long_legend_is_beside_the_plot(spec_of: Any, count: int, inside: bool) -> None:
+def engines(count: int) -> Series:
+    return {f"engine {number}": {"BFS": Point({0: [1.0, 2.0]})} for number in range(count)}
+
+
+@pytest.mark.parametrize("count", [1, 7, 30])
+def test_a_legend_is_beside_the_plot(spec_of: Any, count: int) -> None:
     pytest.importorskip("matplotlib")
-    few = spec_of(SPEC).plots[0]
-    series = {f"engine {number}": {"BFS": Point({0: [1.0, 2.0]})} for number in range(count)}
-    drawn = plot_of(few, {"": series}, ["caption"])
+    drawn = plot_of(spec_of(SPEC).plots[0], {"": engines(count)}, ["caption"])
     drawn.draw_without_rendering()
     (axes,) = drawn.axes
     legend, plot, whole = axes.get_legend().get_window_extent(), axes.get_window_extent(), drawn.bbox
-    assert (legend.x0 < plot.x1) == inside
+    assert plot.x1 <= legend.x0
     assert legend.x1 <= whole.x1
     assert whole.y0 <= legend.y0
     assert plot.width > whole.width / 2  # the legend takes its room from outside
+
+
+@pytest.mark.parametrize(("counts", "has_legend"), [
+    ((3, 3), [False, True]), ((3, 3, 3), [False, True, False]), ((3, 2), [True, True]), ((0, 0), [False, False]),
+])  # fmt: skip
+def test_plots_with_the_same_legend_share_one(spec_of: Any, counts: tuple[int, ...], has_legend: list[bool]) -> None:
+    pytest.importorskip("matplotlib")
+    panels = {f"panel {number}": engines(count) for number, count in enumerate(counts)}
+    drawn = plot_of(spec_of(SPEC).plots[0], panels, ["caption"])
+    drawn.draw_without_rendering()
+    legends = [axes.get_legend() for axes in drawn.axes]
+    assert [legend is not None for legend in legends] == has_legend
+    covered = [legend.get_window_extent() for legend in legends if legend is not None]
+    assert not [box for box in covered for axes in drawn.axes if axes.bbox.overlaps(box)]
+
+
+@pytest.mark.parametrize(("low", "high"), [
+    (310.0, 381.0), (2.1e7, 3.7e7), (38_500.0, 435_000.0), (2.9e8, 5.7e9), (1.6, 30.5), (4e5, 1.7e7), (1e-6, 1e6),
+])  # fmt: skip
+def test_numbers_below_a_logarithmic_axis_do_not_collide(spec_of: Any, low: float, high: float) -> None:
+    pytest.importorskip("matplotlib")
+    figure = replace(spec_of(SPEC).plots[1], log="x")
+    points = {x: Point({0: [1.0, 2.0]}) for x in (low, high)}
+    drawn = plot_of(figure, {"": {"a long name of an engine": points}}, ["caption"])
+    drawn.draw_without_rendering()
+    (axes,) = drawn.axes
+    first, last = axes.get_xlim()
+    numbers = [word for minor in (False, True) for word in axes.get_xticklabels(minor=minor)]
+    boxes = [word.get_window_extent() for word in numbers
+             if word.get_text() and first <= word.get_position()[0] <= last]  # fmt: skip
+    assert len(boxes) >= 2
+    assert all(left.x1 < right.x0 for left, right in pairwise(sorted(boxes, key=lambda box: box.x0)))
+
+
+def test_words_below_lines_do_not_collide(spec_of: Any) -> None:
+    pytest.importorskip("matplotlib")
+    figure = replace(spec_of(SPEC).plots[0], kind="line")
+    points = {f"the long name of graph {number}": Point({0: [1.0, 2.0]}) for number in range(8)}
+    drawn = plot_of(figure, {"": {"cpu": points}}, ["caption"])
+    drawn.draw_without_rendering()
+    (axes,) = drawn.axes
+    words = axes.get_xticklabels()
+    assert [word.get_text() for word in words] == list(points)
+    between = axes.bbox.width / len(words)
+    slant = math.radians(words[0].get_rotation())
+    assert between * math.sin(slant) > words[0].get_fontsize() * drawn.dpi / 72
 
 
 def test_values_that_are_marked_are_inside_the_plot(spec_of: Any) -> None:

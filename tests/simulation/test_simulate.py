@@ -88,6 +88,27 @@ def test_a_policy_orders_the_pages(device, monkeypatch):
     assert [sorted(set(by_number(owners))) for owners in done.owners] == [[0, 1, 2, 3]] * 2
 
 
+class Faster(Policy):
+    """Pulls once and pushes once; from then on, takes the mode that took less time."""
+
+    def start(self):
+        return {}
+
+    def decide(self, seen):
+        untried = [mode for mode in (PULL, PUSH) if mode not in seen.own]
+        return Decision(untried[0] if untried else min(seen.own, key=seen.own.get), "", seen.device)
+
+    def observe(self, own, seen, decision, done):
+        return own | {decision.mode: done.seconds}
+
+
+@pytest.mark.parametrize(("cost", "modes"), [(1 / 256, [PULL, PUSH, PUSH]), (1 / 64, [PULL, PUSH, PULL])])
+def test_a_policy_observes_predicted_seconds(cost, modes):
+    machine = replace(SMALL, work=(*SMALL.work, WorkCost(CPU, "any", PUSH, UnitCost(cost))))
+    done = simulate(workload(LABELS, [EVERYBODY] * 3), machine, how(CPU, Faster()))
+    assert [row.mode for row in done.iterations] == modes
+
+
 def test_what_stays_is_copied_once():
     done = simulate(workload(activities=[EVERYBODY] * 2), SMALL, how(GPU), room=4096)
     assert [row.to_device for row in done.iterations] == [4096, 0]
