@@ -199,20 +199,20 @@ def lines(axes: Any, series: Series) -> None:
 
 
 def mark_changes(axes: Any, places: list[Any], points: list[Point], label: str) -> None:
-    """Ring the points of a line from which on the marked column has another value, and write the value there."""
+    """Ring the points of a line from which on the marked column has another value, and write the value there: above
+    and below the line by turns, because two changes may be close together."""
     words = [point.marks.most_common(1)[0][0] if point.marks else "" for point in points]
     if set(words) <= {"", label}:
         return  # it is what the line's name says all along
     sides = {places[-1]: "right", places[0]: "left"}  # of a value at an end of the line, so that it stays in the plot
-    for place, point, word, before in zip(places, points, words, ["", *words], strict=False):
-        if word == before:
-            continue
-        at = place, point.estimate.median
+    changes = [row for row in zip(places, points, words, ["", *words], strict=False) if row[2] != row[3]]
+    for number, (place, point, word, before) in enumerate(changes):
+        at, way = (place, point.estimate.median), -1 if number % 2 else 1
         if before:
             axes.plot(*at, marker="o", markersize=13, markerfacecolor="none", markeredgecolor="black", zorder=3)
         box = {"boxstyle": "round,pad=0.1", "facecolor": "white", "edgecolor": "none", "alpha": 0.8}
-        how = {"fontsize": 8, "ha": sides.get(place, "center"), "va": "top", "bbox": box}
-        axes.annotate(word, at, (0, -11), textcoords="offset points", **how)
+        how = {"fontsize": 8, "ha": sides.get(place, "center"), "va": "bottom" if way > 0 else "top", "bbox": box}
+        axes.annotate(word, at, (0, 11 * way), textcoords="offset points", **how)
 
 
 def bars(axes: Any, series: Series) -> None:
