@@ -15,6 +15,7 @@ from ..output.history import History
 from ..output.result import Result
 from ..output.stats import Stats
 from ..program import VertexProgram
+from ..runtime.many import run_many
 from ..runtime.options import ANY, Options, RunOptions
 from ..runtime.run import run
 
@@ -67,11 +68,22 @@ class Runs:
         done = run(
             program, self.graph, iterations=iterations, device=self._device, threads=self._threads, options=options
         )
-        self._last = done.stats
-        self._records += [row._replace(number=len(self._records) + row.number) for row in done.stats.iterations]
-        self._seconds += done.stats.seconds
-        self.compile_seconds += done.stats.compile_seconds
+        self._note(done.stats)
         return done.values
+
+    def together(self, programs: list[VertexProgram]) -> list[Array]:
+        """Run programs of one class, no more than fit in one block of `run_many`; return what each reports."""
+        table = run_many(programs, self.graph, device=self._device, threads=self._threads)
+        found = [make() for make in table.results]
+        self._note(found[0].stats)
+        return [each.values for each in found]
+
+    def _note(self, stats: Stats) -> None:
+        """Add the statistics of a run."""
+        self._last = stats
+        self._records += [row._replace(number=len(self._records) + row.number) for row in stats.iterations]
+        self._seconds += stats.seconds
+        self.compile_seconds += stats.compile_seconds
 
     def stats(self, converged: bool = True) -> Stats:
         """The statistics of all runs; those of the last one say on which device they were."""

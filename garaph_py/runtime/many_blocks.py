@@ -68,11 +68,14 @@ def in_blocks(
         yield block
 
 
-def width_of(bound: BoundProgram, graph: Graph) -> int:
-    """How many columns of such a program fit a row, and the memory that is left."""
+def width_of(bound: BoundProgram, graph: Graph, kept: int = 0) -> int:
+    """How many columns of such a program fit a row, and the memory that is left.
+
+    The caller keeps so many bytes for each vertex and column.
+    """
     numbers = max(len(scalars(bound.value)), len(scalars(bound.accumulator)))
     data = 0 if bound.vertex_data is None else bound.vertex_data.itemsize
-    column = graph.n * (2 * bound.value.itemsize + bound.reports.itemsize + data)
+    column = graph.n * (2 * bound.value.itemsize + bound.reports.itemsize + data + kept)
     memory = available_memory() if graph.memory is None else graph.memory - vertex_bytes(bound, graph, arrays=2)
     return max(1, min(MOST_COLUMNS // numbers, int(MEMORY_SHARE * memory / max(column, 1))))
 
