@@ -16,7 +16,7 @@ from ..executor.levels import SOURCES
 from ..executor.memory import vertex_bytes
 from ..graph import Graph
 from ..output.result import Result
-from ..program import BoundProgram, VertexProgram, bind
+from ..program import BoundProgram, VertexProgram, bind, oriented
 from ..program.columns import MOST_COLUMNS, column_of, joined, may_join
 from ..program.dtypes import scalars
 from ..program.orientation import gathers_both_ways
@@ -51,20 +51,20 @@ def in_blocks(
     """Run the programs in blocks: as many together as fit, and about equally many in each."""
     if not programs:
         return
-    made: Made = {}
+    turned, made = oriented(programs[0], graph), Made()
     run: Callable[..., Block] = partial(run_block, made=made)
     width, are_searches = 1, type(programs[0]) is BFS
     if are_searches:
         run, width = as_bits, SOURCES
-    elif not gathers_both_ways(programs[0]) and may_join(first := bind(programs[0], graph, made=made)):
-        width = width_of(first, graph)
+    elif not gathers_both_ways(programs[0]) and may_join(first := bind(programs[0], turned, made=made)):
+        width = width_of(first, turned)
     count = -(-len(programs) // width)
     for k in range(count):
         together = programs[k * len(programs) // count : (k + 1) * len(programs) // count]
         block = run(together, graph, replace(options, verify=False), on_event)
         if options.verify:
             for program, result in zip(together, block.results, strict=True):
-                verifier_of(without_parents(program) if are_searches else program)(graph, result())
+                verifier_of(without_parents(program) if are_searches else program)(turned, result())
         yield block
 
 
@@ -90,7 +90,8 @@ def run_block(
     if len(programs) == 1:
         alone = execute(programs[0], graph, options, on_event)
         return Block([lambda: alone])
-    columns = [bind(program, graph, made=made) for program in programs]
+    turned = oriented(programs[0], graph)
+    columns = [bind(program, turned, made=made) for program in programs]
     groups: dict[str, list[int]] = {}
     for k, column in enumerate(columns):
         groups.setdefault(column.key, []).append(k)
@@ -101,8 +102,8 @@ def run_block(
             found.update(zip(group, block.results, strict=True))
         return Block([found[k] for k in range(len(programs))])
     bound = joined(columns)
-    check_run_options(options, bound, graph)
-    rows = carry_out(bound, encoded(graph, options), options, on_event, None)
+    check_run_options(options, bound, turned)
+    rows = carry_out(bound, encoded(turned, options), options, on_event, None)
     results: list[Make] = [partial(column_result, rows, column, c) for c, column in enumerate(columns)]
     return Block(results, as_matrix(rows.values, columns[0].reports, len(columns)))
 
