@@ -98,6 +98,9 @@ class Dependencies(VertexProgram):
     def init(self, distance, paths):
         return distance, np.inf if paths > 0.0 else 0.0
 
+    def frontier(self, paths):
+        return paths > 0.0
+
     def gather(self, src, dst):
         return src.share if src.distance == dst.distance + 1.0 else 0.0
 
@@ -139,6 +142,9 @@ class PathsByLength(VertexProgram):
 
     def init(self, distance):
         return distance, 1.0 if distance == 0.0 else np.inf if distance < np.inf else 0.0
+
+    def frontier(self, distance):
+        return distance < np.inf
 
     def gather(self, src, dst, edge):
         return src.paths if leads(src.distance, edge, dst.distance) else 0.0
