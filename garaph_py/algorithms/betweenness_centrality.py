@@ -159,8 +159,9 @@ def betweenness_centrality(
     On a GPU, and over edges on disk, the searches are vertex programs. Eight sources, or fewer if the memory is too
     little, share each pass over the edges. For each eight, a run counts paths forward, and one adds up dependencies
     backward. Both take an iteration for each level of the search with the most; while few vertices are active, an
-    iteration reads only their edges. With `weight`, a third run finds distances before. A vertex program cannot tell
-    parallel edges apart, so a pass over the edges first looks for them.
+    iteration reads only their edges. With `weight`, a third run finds distances before. They take 72 bytes for each
+    vertex and source of a block. A vertex program cannot tell parallel edges apart, so a pass over the edges first
+    looks for them.
 
     References
     ----------
