@@ -9,12 +9,16 @@ import numpy.typing as npt
 
 from ..errors import ParameterError
 from ..graph import Graph
+from ..graph.arguments import check_graph
 from ..native import Kernel, PerCall
 from ..output.result import Result
+from ..runtime.options import ANY
 from ..system.arguments import explained
 from . import dijkstra
+from .dependencies import summed_dependencies
 from .dijkstra import has_lengths
-from .in_memory import Call, check_in_memory, in_memory
+from .in_memory import Call, in_memory
+from .runs import by_programs
 from .seeds import generator
 
 Array = npt.NDArray[Any]
@@ -100,6 +104,7 @@ def betweenness_centrality(
     weight: bool = False,
     endpoints: bool = False,
     seed: int | None = None,
+    device: str = ANY,
     threads: int | None = None,
 ) -> Result:
     """Betweenness: ``c_v = sum over s, t of sigma_st(v) / sigma_st``, the share of shortest paths that v is on.
@@ -123,8 +128,11 @@ def betweenness_centrality(
         Whether a vertex also is on the paths that begin or end there.
     seed : int, optional
         The choice of sources depends only on this number, on `k` and on n; by default it differs from call to call.
+    device : {"auto", "cpu", "gpu", "hybrid"}
+        If it is ``"gpu"`` or ``"hybrid"``, or if the edges are on disk, vertex programs find the scores, on the device
+        that `garaph_py.run` would use. Otherwise a kernel on the CPU finds them, which is faster (see Notes).
     threads : int, optional
-        By default every core that this process may use. The last bits of sums depend on it.
+        By default every core that this process may use. The last bits of sums depend on it, and on `device`.
 
     Returns
     -------
@@ -136,12 +144,24 @@ def betweenness_centrality(
     ParameterError
         If `k` is not a number of vertices that the graph has, or `seed` is not a whole number, 0 or more.
     GraphError
-        If the edges are on disk; with `weight`, if an edge value is 0 or less.
+        With `weight`, if an edge value is 0 or less. If vertex programs would run: if the graph has parallel edges;
+        with `weight`, if a length is so small that it does not change a distance in float64, or if a directed graph is
+        on disk without values of out-edges; if the edges are on disk, and the graph was opened with too little memory
+        to read them.
+    DeviceError
+        If `device` is ``"gpu"`` or ``"hybrid"``, and no GPU can be used.
 
     Notes
     -----
-    It runs a kernel of its own in memory: each core searches from different sources [1]_. It takes O(n m) time, or O(k
+    In memory, it runs a kernel of its own: each core searches from different sources [1]_. It takes O(n m) time, or O(k
     m), and 32 bytes for each vertex and thread; with `weight` log n times as long, 48 bytes, and 8 for each edge.
+
+    On a GPU, and over edges on disk, the searches are vertex programs. Eight sources, or fewer if the memory is too
+    little, share each pass over the edges. For each eight, a run counts paths forward, and one adds up dependencies
+    backward. Both take an iteration for each level of the search with the most; while few vertices are active, an
+    iteration reads only their edges. With `weight`, a third run finds distances before. They take 72 bytes for each
+    vertex and source of a block. A vertex program cannot tell parallel edges apart, so a pass over the edges first
+    looks for them.
 
     References
     ----------
@@ -155,21 +175,27 @@ def betweenness_centrality(
     >>> gp.algorithms.betweenness_centrality(graph).top(2)
     [('b', 0.666...), ('c', 0.666...)]
     """
-    check_in_memory(graph, "betweenness_centrality")
+    check_graph(graph, "betweenness_centrality")
     sources = chosen_sources(graph.n, k, generator(seed))
-    return betweenness_from(graph, sources, normalized, weight, endpoints, threads)
+    return betweenness_from(graph, sources, normalized, weight, endpoints, device, threads)
 
 
 def betweenness_from(
-    graph: Graph, sources: Array, normalized: bool, weight: bool, endpoints: bool, threads: int | None = None
-) -> Result:
+    graph: Graph, sources: Array, normalized: bool, weight: bool, endpoints: bool, device: str = ANY,
+    threads: int | None = None,
+) -> Result:  # fmt: skip
     """`betweenness_centrality` from sources that are chosen already, by internal ids."""
     by_length = has_lengths(graph, weight, "betweenness_centrality", np.finfo(np.float64).smallest_subnormal)
+    how = {"directed": graph.directed, "normalized": normalized, "endpoints": endpoints}
+    if by_programs(graph, device):
+        scores, runs = summed_dependencies(graph, sources, by_length, endpoints, device, threads)
+        scale(scores, sources, **how)
+        return runs.result(scores, "betweenness_centrality")
     kernel = dijkstra.FROM_SOURCES if by_length else FROM_SOURCES
     with in_memory(graph, "betweenness_centrality", [kernel], threads) as call:
         add = dijkstra.dependencies_by_length if by_length else dependencies
         scores, edges = add(call, sources, endpoints)
-        scale(scores, sources, directed=graph.directed, normalized=normalized, endpoints=endpoints)
+        scale(scores, sources, **how)
         return call.result(scores, edges)
 
 

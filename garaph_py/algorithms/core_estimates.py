@@ -17,11 +17,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import GraphError
 from ..graph import Graph
 from ..pages.passes import listed
 from ..program import PerVertex, VertexProgram
 from ..program.monoids import add
+from .parallel_edges import refuse_parallel
 from .runs import Runs
 
 Array = npt.NDArray[Any]
@@ -117,13 +117,7 @@ def self_loops(graph: Graph) -> Array:
     """
     loops = np.zeros(graph.n, np.int64)
     for edges in listed(graph, values=False):
-        u, v = edges.sources, edges.targets
-        parallel = ~edges.first
-        if parallel.any():
-            ends = graph.ids.take(np.array([u[parallel.argmax()], v[parallel.argmax()]]))
-            raise GraphError(
-                f"core_number on a GPU, or over edges on disk, needs a graph without parallel edges, and {ends[0]} -> "
-                f"{ends[1]} has some; import it again with drop_parallel=True (--drop-parallel)"
-            )
-        loops[u[u == v]] += 1
+        refuse_parallel("core_number", graph, edges, ~edges.first)
+        u = edges.sources
+        loops[u[u == edges.targets]] += 1
     return loops

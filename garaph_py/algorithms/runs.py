@@ -16,7 +16,7 @@ from ..output.history import History
 from ..output.result import Result
 from ..output.stats import Stats
 from ..program import VertexProgram
-from ..runtime.many_blocks import in_blocks
+from ..runtime.many_blocks import Block, in_blocks
 from ..runtime.options import ANY, Options, RunOptions
 from ..runtime.run import run
 
@@ -80,11 +80,22 @@ class Runs:
     def tables(self, programs: list[VertexProgram]) -> Iterator[Array]:
         """Run programs of one class, as many together as `run_many` does; for each block of them yield what they report
         for each vertex, of which there is one number: shape (n, programs of the block)."""
-        options = RunOptions(device=self._device, threads=self._threads, sync=True)
-        for block in in_blocks(programs, self.graph, options, ignore):
-            self._note(block.results[0]().stats)
+        for block in self._blocks(programs):
             yield block.results[0]().column()[:, None] if block.rows is None else block.rows
             del block  # its table takes no memory during the next run
+
+    def together(self, programs: list[VertexProgram]) -> list[Array]:
+        """Run programs of one class, as many together as `run_many` does; return what each reports."""
+        return [make().values for block in self._blocks(programs) for make in block.results]
+
+    def _blocks(self, programs: list[VertexProgram]) -> Iterator[Block]:
+        """Run programs of one class in blocks, synchronously."""
+        for block in in_blocks(
+            programs, self.graph, RunOptions(device=self._device, threads=self._threads, sync=True), ignore
+        ):
+            self._note(block.results[0]().stats)
+            yield block
+            del block
 
     def _note(self, stats: Stats) -> None:
         """Add the statistics of a run."""

@@ -120,7 +120,7 @@ def records(columns: Sequence[Array]) -> Array:
             fields += [(f"c{c}_{name}", column[name]) for c, column in enumerate(columns)]
     if len(fields) == 1 and fields[0][1].flags.c_contiguous:
         name, part = fields[0]
-        return part.view([(name, part.dtype)])
+        return part.view(np.dtype([(name, part.dtype)], align=True))
     made = np.zeros(len(first), np.dtype([(name, part.dtype) for name, part in fields], align=True))
     for name, part in fields:
         made[name] = part

@@ -14,7 +14,7 @@ from ..errors import ParameterError
 from ..graph import Graph
 from ..graph.arguments import check_graph
 from ..output.many import ResultTable
-from ..program import VertexId, VertexProgram, oriented
+from ..program import VertexId, VertexProgram
 from ..program.fields import hints
 from ..system.arguments import check_listener, explained
 from .many_blocks import in_blocks
@@ -89,10 +89,8 @@ def run_many(
     check_graph(graph, "run_many")
     check_options(chosen)
     programs, names = programs_of(program, sources)
-    if programs:
-        graph = oriented(programs[0], graph)
-        if verify:
-            verifier_of(programs[0])  # refuses programs without one
+    if programs and verify:
+        verifier_of(programs[0])  # refuses programs without one
     chosen = replace(chosen, sync=True)
     done = list(in_blocks(programs, graph, chosen, on_event))
     results = [result for block in done for result in block.results]

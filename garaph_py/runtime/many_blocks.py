@@ -16,7 +16,7 @@ from ..executor.levels import SOURCES
 from ..executor.memory import vertex_bytes
 from ..graph import Graph
 from ..output.result import Result
-from ..program import BoundProgram, VertexProgram, bind
+from ..program import BoundProgram, VertexProgram, bind, oriented
 from ..program.columns import MOST_COLUMNS, column_of, joined, may_join
 from ..program.dtypes import scalars
 from ..program.orientation import gathers_both_ways
@@ -51,29 +51,32 @@ def in_blocks(
     """Run the programs in blocks: as many together as fit, and about equally many in each."""
     if not programs:
         return
-    made: Made = {}
+    turned, made = oriented(programs[0], graph), Made()
     run: Callable[..., Block] = partial(run_block, made=made)
     width, are_searches = 1, type(programs[0]) is BFS
     if are_searches:
         run, width = as_bits, SOURCES
-    elif not gathers_both_ways(programs[0]) and may_join(first := bind(programs[0], graph, made=made)):
-        width = width_of(first, graph)
+    elif not gathers_both_ways(programs[0]) and may_join(first := bind(programs[0], turned, made=made)):
+        width = width_of(first, turned)
     count = -(-len(programs) // width)
     for k in range(count):
         together = programs[k * len(programs) // count : (k + 1) * len(programs) // count]
         block = run(together, graph, replace(options, verify=False), on_event)
         if options.verify:
             for program, result in zip(together, block.results, strict=True):
-                verifier_of(without_parents(program) if are_searches else program)(graph, result())
+                verifier_of(without_parents(program) if are_searches else program)(turned, result())
         yield block
         del block  # a caller that wants one after another has memory for one
 
 
-def width_of(bound: BoundProgram, graph: Graph) -> int:
-    """How many columns of such a program fit a row, and the memory that is left."""
+def width_of(bound: BoundProgram, graph: Graph, kept: int = 0) -> int:
+    """How many columns of such a program fit a row, and the memory that is left.
+
+    The caller keeps so many bytes for each vertex and column.
+    """
     numbers = max(len(scalars(bound.value)), len(scalars(bound.accumulator)))
     data = 0 if bound.vertex_data is None else bound.vertex_data.itemsize
-    column = graph.n * (2 * bound.value.itemsize + bound.reports.itemsize + data)
+    column = graph.n * (2 * bound.value.itemsize + bound.reports.itemsize + data + kept)
     memory = available_memory() if graph.memory is None else graph.memory - vertex_bytes(bound, graph, arrays=2)
     return max(1, min(MOST_COLUMNS // numbers, int(MEMORY_SHARE * memory / max(column, 1))))
 
@@ -88,7 +91,8 @@ def run_block(
     if len(programs) == 1:
         alone = execute(programs[0], graph, options, on_event)
         return Block([lambda: alone])
-    columns = [bind(program, graph, made=made) for program in programs]
+    turned = oriented(programs[0], graph)
+    columns = [bind(program, turned, made=made) for program in programs]
     groups: dict[str, list[int]] = {}
     for k, column in enumerate(columns):
         groups.setdefault(column.key, []).append(k)
@@ -99,8 +103,8 @@ def run_block(
             found.update(zip(group, block.results, strict=True))
         return Block([found[k] for k in range(len(programs))])
     bound = joined(columns)
-    check_run_options(options, bound, graph)
-    rows = carry_out(bound, encoded(graph, options), options, on_event, None)
+    check_run_options(options, bound, turned)
+    rows = carry_out(bound, encoded(turned, options), options, on_event, None)
     results: list[Make] = [partial(column_result, rows, column, c) for c, column in enumerate(columns)]
     return Block(results, as_matrix(rows.values, columns[0].reports, len(columns)))
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import garaph_py as gp
 from garaph_py.algorithms import betweenness_centrality
+from tests.support.cases import mostly_full
 from tests.support.networkx_graphs import on_disk, pairs, random_pair, random_valued, valued, valued_graphs
 
 
@@ -63,9 +64,26 @@ def test_bad_numbers_of_sources_are_refused(k):
         betweenness_centrality(gp.from_edges([1, 2], [2, 3]), k=k)
 
 
-def test_a_graph_on_disk_is_refused(tmp_path):
-    with pytest.raises(gp.errors.GraphError, match=r"needs edges in memory"):
-        betweenness_centrality(on_disk(random_pair(1, 40, 3000, directed=True).ours, tmp_path / "g"))
+@pytest.mark.slow
+@pytest.mark.parametrize("directed", mostly_full([False, True], "True"))
+def test_edges_may_be_on_disk(directed, tmp_path):
+    theirs = random_pair(1, 60, 300, directed).theirs
+    ours, how = gp.from_networkx(theirs), {"k": 20, "seed": 3, "endpoints": True}
+    found = betweenness_centrality(on_disk(ours, tmp_path / "g"), threads=1, **how)
+    assert found.values == pytest.approx(betweenness_centrality(ours, **how).values, rel=1e-12, abs=1e-15)
+    assert sum(row.from_disk for row in found.stats.iterations) > 0
+    assert (found.stats.threads, found.values.dtype) == (1, np.float64)
+
+
+def test_the_device_is_passed_on(monkeypatch):
+    def refused(number=0):
+        raise gp.errors.DeviceError("there is none")
+
+    monkeypatch.setattr("garaph_py.executor.gpu.device.find", refused)
+    with pytest.raises(gp.errors.DeviceError):
+        betweenness_centrality(gp.from_edges([0, 1], [1, 2]), device="gpu")
+    with pytest.raises(gp.errors.ParameterError, match="device='gqu'"):
+        betweenness_centrality(gp.from_edges([0, 1], [1, 2]), device="gqu")
 
 
 @pytest.mark.slow

@@ -167,6 +167,12 @@ def test_answers_of_graphs_on_disk_are_proven(name, tmp_path):
     is_proven(name, on_disk(graph, tmp_path / "g"), NEEDED.get(name, {}))
 
 
+@pytest.mark.slow
+def test_betweenness_of_a_graph_on_disk_is_proven(tmp_path):
+    graph = gp.from_networkx(random_pair(1, 40, 300, directed=True).theirs)
+    is_proven("betweenness_centrality", on_disk(graph, tmp_path / "g"), {"k": 8, "seed": 1})
+
+
 def test_other_calls_are_refused():
     graph, numbers = gp.from_edges([0, 1], [1, 2], directed=False), ALGORITHMS.core_number
     answer = numbers(graph)

@@ -61,6 +61,14 @@ def test_betweenness_from_the_nodes_that_networkx_would_choose(k, weight, endpoi
     assert found == (expected if isinstance(expected, tuple) else pytest.approx(expected, rel=1e-12, nan_ok=True))
 
 
+@pytest.mark.slow
+def test_betweenness_of_a_graph_on_disk(tmp_path):
+    theirs = random_graph(nx.Graph, n=30)
+    stored = on_disk(gp.from_networkx(theirs), tmp_path / "g")
+    expected = nx.betweenness_centrality(theirs, endpoints=True)
+    assert nx.betweenness_centrality(stored, endpoints=True) == pytest.approx(expected, rel=1e-12, abs=1e-15)
+
+
 @pytest.mark.parametrize("n", [0, 1, 2, 12])
 def test_efficiency(n):
     found, expected = both("global_efficiency", nx.gnp_random_graph(n, 0.3, seed=1))

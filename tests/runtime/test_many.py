@@ -56,6 +56,12 @@ class Coarse(gp.VertexProgram):
         return abs(new - old) > 1e-4
 
 
+class Upstream(Coarse):
+    """The same over out-edges."""
+
+    gathers = "out"
+
+
 class Squares(gp.VertexProgram):
     """Numbers that grow without end on a cycle that has the source."""
 
@@ -337,3 +343,12 @@ def test_a_message_names_the_run_whose_numbers_go_wrong():
     said = r"Squares: the value.size of vertex . in the run of Squares\(source='a'\) is inf after 9 iterations"
     with pytest.raises(NumberError, match=said):
         gp.run_many(Squares, graph, sources=["c", "d", "a"], iterations=9)
+
+
+@pytest.mark.parametrize("sources", [[0], [0, 3]])
+def test_out_edges_are_those_of_the_graph_for_one_source_as_for_several(sources):
+    graph = gp.from_edges([0, 1, 3, 2], [1, 2, 2, 4])
+    table = gp.run_many(Upstream, graph, sources=sources, device="cpu")
+    for source in sources:
+        wanted = gp.run(Upstream(source), graph, device="cpu", options=gp.Options(sync=True, mode="pull"))
+        assert table[source].values.tolist() == wanted.values.tolist()
