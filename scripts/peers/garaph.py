@@ -91,6 +91,13 @@ def programs(**on: Any) -> dict[str, Call]:
         "multi_source_dijkstra_path_length": Call(
             lambda graph, given: ours.multi_source_dijkstra_path_length(graph, given.hubs, **on), reached
         ),
+        "betweenness_centrality": Call(
+            lambda graph, given: (
+                given.sources,
+                ours.betweenness_centrality(graph, k=len(given.sources), seed=1, **on),
+            ),
+            lambda found: without(found[0], found[1].values),
+        ),
     }
 
 
@@ -106,10 +113,6 @@ CALLS = programs() | {
     "average_clustering": single("average_clustering"),
     "transitivity": single("transitivity"),
     "label_propagation_communities": same("label_propagation_communities"),
-    "betweenness_centrality": Call(
-        lambda graph, given: (given.sources, ours.betweenness_centrality(graph, k=len(given.sources), seed=1)),
-        lambda found: without(found[0], found[1].values),
-    ),
     "random_walks": Call(
         lambda graph, given: ours.random_walks(graph, given.hubs, length=STEPS, seed=1),
         lambda walks: numbers(walks.shape),
@@ -121,8 +124,9 @@ vertices, which in an undirected graph is the sum of the 64 vertices' own; paths
 DIRECTED_PROGRAMS = "strongly_connected_components", "katz_centrality", "hits"
 UNDIRECTED_PROGRAMS = (
     "core_number", "weakly_connected_components", "is_weakly_connected", "number_weakly_connected_components",
-    "eigenvector_centrality", "maximal_independent_set", "closeness_centrality", "harmonic_centrality",
-    "shortest_path_tree", "shortest_path", "single_source_shortest_path", "multi_source_dijkstra_path_length",
+    "eigenvector_centrality", "maximal_independent_set", "betweenness_centrality", "closeness_centrality",
+    "harmonic_centrality", "shortest_path_tree", "shortest_path", "single_source_shortest_path",
+    "multi_source_dijkstra_path_length",
 )  # fmt: skip
 ACYCLIC_PROGRAMS = "topological_generations", "is_directed_acyclic_graph"
 """Those of `programs` that are timed on several devices."""
