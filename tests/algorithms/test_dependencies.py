@@ -1,5 +1,7 @@
 """Dependencies by vertex programs: beside NetworkX's betweenness and the kernel's, on disk and on a GPU."""
 
+from dataclasses import replace
+
 import networkx as nx
 import numpy as np
 import pytest
@@ -111,26 +113,26 @@ def test_each_source_is_new_in_one_block_and_blocks_have_one_width():
 @pytest.mark.slow
 def test_with_little_memory_blocks_are_narrow_and_each_is_one_run(monkeypatch, tmp_path):
     graph = simple(gp.rmat(14, 4, seed=1, directed=False))
-    stored, widths, tables = on_disk(graph, tmp_path / "g"), [], []
+    stored, widths, counts = on_disk(graph, tmp_path / "g"), [], []
     wanted = betweenness_centrality(graph, k=9, seed=1).values
-    width_of, run_many = dependencies.width_of, module.run_many
+    width_of, in_blocks = dependencies.width_of, module.in_blocks
 
     def noted(*given):
         widths.append(width_of(*given))
         return widths[-1]
 
-    def ran(*given, **how):
-        tables.append(run_many(*given, **how))
-        return tables[-1]
+    def noting(programs, *given):
+        made = list(in_blocks(programs, *given))
+        counts.append((len(made), len(programs)))
+        return made
 
     monkeypatch.setattr(dependencies, "width_of", noted)
-    monkeypatch.setattr(module, "run_many", ran)
+    monkeypatch.setattr(module, "in_blocks", noting)
     for room in (10 << 20, 14 << 20, 1 << 26):
-        tables.clear()
+        counts.clear()
         found = betweenness_centrality(with_memory(stored, stored.nbytes + room), k=9, seed=1, threads=2)
         assert found.values == close(wanted)
-        assert {len(table) for table in tables} == {widths[-1]}
-        assert all(len({id(make().stats) for make in table.results}) == 1 for table in tables)
+        assert set(counts) == {(1, widths[-1])}
     assert widths[0] < widths[1] <= widths[2] == 8
 
 
@@ -164,14 +166,14 @@ def test_programs_can_be_debugged():
 @pytest.fixture
 def on_gpu(device_for, interpreting, monkeypatch):
     """Runs are on a simulated GPU, which only pulls, and knows no rows of several columns."""
-    run_many = module.run_many
+    in_blocks = module.in_blocks
 
-    def pulled(programs, graph, **how):
+    def pulled(programs, graph, options, on_event):
         (program,) = programs
         device_for(program, graph)
-        return run_many(programs, graph, **how, options=gp.Options(mode="pull"))
+        return in_blocks(programs, graph, replace(options, mode="pull"), on_event)
 
-    monkeypatch.setattr(module, "run_many", pulled)
+    monkeypatch.setattr(module, "in_blocks", pulled)
     monkeypatch.setattr(dependencies, "width_of", lambda *_: 1)
 
 
