@@ -187,8 +187,8 @@ class LateDriver(FakeDriver):
 
 
 class SlowDriver(LateDriver):
-    """Nothing happens on its streams before somebody waits for it; once it is `armed`, its memory is set only when
-    something else happens there."""
+    """Nothing happens on its streams before somebody waits for it, or before it sends something to another GPU; once it
+    is `armed`, its memory is set only when something else happens there."""
 
     def __init__(self, layouts, rng, fails_at=None):
         super().__init__(layouts, rng, fails_at)
@@ -211,6 +211,10 @@ class SlowDriver(LateDriver):
             act(*told)
 
         return super().put(stream, then, **how)
+
+    def send(self, other, to, source, nbytes, stream):
+        super().send(other, to, source, nbytes, stream)
+        stream.finish()
 
     def set_memory(self):
         while self.unset:

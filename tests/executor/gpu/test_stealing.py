@@ -8,20 +8,20 @@ import numpy as np
 import pytest
 
 from garaph_py.executor.gpu.edges import page_bytes, raw_layout
+from garaph_py.executor.gpu.launch import UNTIL_DONE_NAMES
 from garaph_py.executor.gpu.multi_gpu import MultiGpuExecutor
 from garaph_py.executor.gpu.parts import divide
 from garaph_py.executor.gpu.stealing import Stealing, Thief
-from garaph_py.executor.gpu.work import PageWork
-from garaph_py.executor.results import PageResult
 from garaph_py.pages.layout import Page
 from garaph_py.pages.queue import PageQueue
 from tests.support.late_gpu import LateDriver, SlowDriver, arm_when_initialized
-from tests.support.numpy_gpu import GRAPH, HUB, Blend, Hops, Lengths, Quiet, memory_for
+from tests.support.numpy_gpu import GRAPH, HUB, Blend, Eager, Hops, Lengths, Quiet, memory_for
 from tests.support.several_gpus import commit_and_compare, each_failure
 
 from ...support.runs import run_with
 
 PAGE_EDGES, SLOW = 2000, 1
+APPLIES = "apply_vertices", *UNTIL_DONE_NAMES
 counts = pytest.mark.parametrize("count", [2, 5])
 ways = pytest.mark.parametrize("sync", [True, False], ids=["sync", "async"])
 processors = pytest.mark.parametrize("processor", ["gpu", "hybrid"])
@@ -45,6 +45,16 @@ def drivers(rng, failing, fails_at):
     return made
 
 
+def commit_and_look(self, state, mode):
+    """After an iteration, the frontier on all GPUs has the vertices that have changed."""
+    commit_and_compare(self, state, mode)
+    if state.synchronous:
+        gpu, n = self.gpus[0], self._graph.n
+        new, old = (gpu.device.driver.array(gpu.address(name), np.int64, n) for name in ("values", "next_values"))
+        bits = gpu.device.driver.array(gpu.address("frontier"), np.uint8, -(-n // 8))
+        np.testing.assert_array_equal(bits, np.packbits(new != old, bitorder="little"))
+
+
 @pytest.fixture
 def run(devices_for, graph_of, cut_small_graphs, all_work):
     """A function that runs on GPUs of which one is slow and one may fail, and checks the answer; the drivers, the
@@ -53,7 +63,7 @@ def run(devices_for, graph_of, cut_small_graphs, all_work):
     def begin(rng, count, processor, sync, failing=None, fails_at=None, program=None, encoding="raw"):  # wide
         program = program or Hops(HUB)
         weighted, more = isinstance(program, (Lengths, Blend)), {"iterations": 5} if isinstance(program, Blend) else {}
-        graph = graph_of(GRAPH, weighted=weighted)
+        graph = graph_of(GRAPH, weighted=weighted, directed=not isinstance(program, Eager))
         expected = run_with(program, graph, device="cpu", sync=True, **more)
         devices_for(program, graph, 1)
         gather = "packed" if encoding == "packed" else "segmented"
@@ -62,7 +72,7 @@ def run(devices_for, graph_of, cut_small_graphs, all_work):
         found = devices_for(program, graph, count, drivers(rng, failing, fails_at))
         with pytest.MonkeyPatch.context() as armed:
             arm_when_initialized(armed, MultiGpuExecutor)
-            armed.setattr(MultiGpuExecutor, "commit", commit_and_compare)
+            armed.setattr(MultiGpuExecutor, "commit", commit_and_compare if more else commit_and_look)
             result = run_with(
                 program, graph, device=processor, gpus=count, sync=sync, gather="auto", mode="pull", streams=2,
                 threads=2, encoding=encoding, page_edges=PAGE_EDGES, gpu_memory=room, **more,
@@ -73,7 +83,7 @@ def run(devices_for, graph_of, cut_small_graphs, all_work):
             assert [row.active for row in result.stats.iterations] == [row.active for row in expected.stats.iterations]
         part = divide(graph._arrays.in_edges.offsets, [1.0] * count)[SLOW]
         launched = (each for driver in found if not isinstance(driver, SlowDriver) for each in driver.launched)
-        stolen = {first for name, first in launched if name == "apply_vertices" and part.first <= first < part.last}
+        stolen = {first for name, first in launched if name in APPLIES and part.first <= first < part.last}
         return found, result, stolen
 
     return begin
@@ -82,7 +92,9 @@ def run(devices_for, graph_of, cut_small_graphs, all_work):
 @counts
 @processors
 @ways
-@pytest.mark.parametrize("program", [Hops(HUB), Quiet(HUB), Lengths(HUB), Blend(3)], ids=lambda each: type(each).__name__)
+@pytest.mark.parametrize(
+    "program", [Hops(HUB), Quiet(HUB), Eager(HUB), Lengths(HUB), Blend(3)], ids=lambda each: type(each).__name__
+)
 def test_others_take_the_pages_of_a_late_gpu(run, program, sync, processor, count):
     _, result, stolen = run(random.Random(3), count, processor, sync, program=program)
     assert result.stats.note is None or "short" in result.stats.note
