@@ -190,9 +190,10 @@ class PageQueue(Generic[Slot]):
             return next((page for page in reversed(self.streamed) if page.number not in self.own and fits(page)), None)
 
     def remove(self, page: Page) -> bool:
-        """Take this page to copy, if nobody has taken it or a part of it; return whether it was there."""
+        """Steal this page to copy, if it may be stolen and nobody has taken it or a part of it; return whether it was
+        there."""
         with self.lock:
-            is_there = page in self.streamed
+            is_there = page.number not in self.own and page in self.streamed
             if is_there:
                 self.streamed.remove(page)
             return is_there

@@ -81,6 +81,7 @@ def test_a_page_that_another_device_takes():
     assert not queue.remove(pages[1])
     assert queue.steal(10) == halves(pages[2], 5)[1]
     assert not queue.remove(pages[2])
+    assert not queue.remove(pages[3])
     assert queue.streamed_pages() == [pages[0], halves(pages[2], 5)[0], pages[3]]
     queue.pop_streamed()
     assert queue.waiting == 25

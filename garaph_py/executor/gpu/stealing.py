@@ -6,6 +6,7 @@ it computes reaches the others, and the GPU that has the page's vertices, in the
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...pages.layout import Page
-from ...pages.queue import PageQueue
+from ...pages.queue import PageQueue, take_buffered
 from ..results import PageResult
 from .buffers import Buffer
 from .edges import page_bytes
@@ -35,7 +36,8 @@ class Thief:
     would finish later.
 
     A page that it has stolen has a number behind those of the GPU's own pages, the same in all pulls of the run. There
-    are as many such numbers as the GPU has tallies for.
+    are as many such numbers as the GPU has tallies for. While the page is in one of the GPU's buffers, the GPU takes it
+    in the next pull, too: otherwise it would be copied again, as would the page of its own that it has displaced.
 
     Parameters
     ----------
@@ -70,6 +72,17 @@ class Thief:
                 self._stolen[page.number + first] = stolen.number
                 return stolen
         return None
+
+    def keep(self, queue: Queue, free: deque[Buffer]) -> None:
+        """Move stolen pages that are in the `free` buffers of streams to the GPU's own `queue`."""
+        held = {buffer.page for buffer in free if buffer.page is not None and self.is_stolen(buffer.page)}
+        taken = {page for page in held if self._take(page)}
+        queue.buffered.extend(take_buffered(free, taken).items())
+
+    def _take(self, stolen: Page) -> bool:
+        """Take a page that the GPU has stolen before, if its own GPU would copy it; return whether it would."""
+        page = self.of_all(stolen)
+        return any(queue.remove(replace(page, number=page.number - first)) for queue, first in self.victims)
 
     def _next(self, copying: int) -> tuple[Queue, int, Page] | None:
         """The next page, with the number that its GPU gives it, and this GPU's queue and first page."""
@@ -128,10 +141,13 @@ class Stealing:
 
     def allow(self, queues: Sequence[Queue]) -> None:
         """Let the GPUs with these queues steal pages from each other, if their gathers take any page."""
-        if all(gpu.gather.takes_parts for gpu in self._gpus):
-            for k, (queue, thief) in enumerate(zip(queues, self.thieves, strict=True)):
-                thief.victims = [(other, self._firsts[j]) for j, other in enumerate(queues) if j != k]
-                queue.others = thief
+        if not all(gpu.gather.takes_parts for gpu in self._gpus):
+            return
+        for k, (queue, thief, gpu) in enumerate(zip(queues, self.thieves, self._gpus, strict=True)):
+            thief.victims = [(other, self._firsts[j]) for j, other in enumerate(queues) if j != k]
+            queue.others = thief
+            if gpu.residency.keeps:
+                thief.keep(queue, gpu.streams.buffers.free)
 
     def without(self, seconds: Sequence[float], works: Sequence[PageWork]) -> list[float]:
         """How long each GPU would have taken for its own pages alone, if the `works` took so many `seconds`."""

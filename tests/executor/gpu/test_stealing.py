@@ -1,6 +1,7 @@
 """A GPU with nothing left to begin steals streamed pages from one that is late: the same answers, whichever fails."""
 
 import random
+from collections import deque
 from functools import partial
 from types import SimpleNamespace
 
@@ -220,6 +221,20 @@ def test_a_stolen_page_keeps_its_number_and_there_are_as_many_as_tallies():
     assert thief.peek(0) is None
     thief.victims = [(PageQueue.of([pages[1], pages[0], pages[2]], {}, {}), 2)]  # in another pull
     assert [thief.pop(0) for _ in range(3)] == [Page(2, 256, 320, 0, 10), Page(3, 192, 256, 0, 10), None]
+
+
+def test_a_stolen_page_stays_while_it_is_in_a_buffer():
+    """Unless its own GPU has it in a buffer, too, or must process it."""
+    pages = pages_of(10, 20, 30, first=2)
+    thief = thief_with(1 << 20, 9, OWN, pages)
+    taken = [thief.pop(0) for _ in range(3)]
+    held = [SimpleNamespace(page=page) for page in (OWN[0], taken[0], None, taken[2], taken[1])]
+    queue, free = PageQueue.of(OWN, {}, {}), deque(held)
+    thief.victims = [(PageQueue.of(pages, {pages[1]: "buffer"}, {}, None, frozenset({0})), 2)]
+    thief.keep(queue, free)
+    assert [*queue.buffered] == [(taken[0], held[1])]
+    assert [*free] == [held[0], *held[2:]]
+    assert thief.victims[0][0].streamed_pages() == [pages[0]]
 
 
 def test_a_device_goes_on_with_what_others_have_left():
