@@ -31,8 +31,8 @@ Queue = PageQueue[Buffer]
 class Thief:
     """Steals pages for one GPU (`pages.queue.Others`).
 
-    It takes the last page of the GPU that has most left to begin, while these are more edges than are being copied to
-    its own: else that GPU would soon begin the page itself. So a GPU with a slow link does not take a last page that it
+    It takes the last page of the GPU that has most left to begin, while that is more than is being copied to its own:
+    else the other GPU would soon begin the page itself. So a GPU with a slow link does not take a last page that it
     would finish later.
 
     A page that it has stolen has a number behind those of the GPU's own pages, the same in all pulls of the run. There

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+import garaph_py as gp
 from garaph_py.executor.gpu.edges import page_bytes, raw_layout
 from garaph_py.executor.gpu.launch import UNTIL_DONE_NAMES
 from garaph_py.executor.gpu.multi_gpu import MultiGpuExecutor
@@ -15,6 +16,7 @@ from garaph_py.executor.gpu.parts import divide
 from garaph_py.executor.gpu.stealing import Stealing, Thief
 from garaph_py.pages.layout import Page
 from garaph_py.pages.queue import PageQueue
+from tests.support import twins
 from tests.support.late_gpu import LateDriver, SlowDriver, arm_when_initialized
 from tests.support.numpy_gpu import GRAPH, HUB, Blend, Eager, Hops, Lengths, Quiet, memory_for
 from tests.support.several_gpus import commit_and_compare, each_failure
@@ -106,6 +108,21 @@ def test_others_take_the_pages_of_a_late_gpu(run, program, sync, processor, coun
 def test_packed_pages_too(run, sync):
     *_, stolen = run(random.Random(3), 2, "gpu", sync, encoding="packed")
     assert len(stolen) > 1
+
+
+def test_floats_have_the_same_bits(devices_for, graph_of, interpreting, monkeypatch):
+    """Of a deterministic run on one GPU: sums, and totals of pages."""
+    program, graph = gp.apps.PageRank(dtype=np.float64, weighted=False), graph_of(twins.skewed(3, 1500, 9000))
+    devices_for(program, graph, 1)
+    how = {"deterministic": True, "iterations": 3, "page_edges": 500, "streams": 2, "threads": 2}
+    room = memory_for(program, graph, 0) + 4 * 4 * 500
+    one = run_with(program, graph, device="gpu", gpus=1, gpu_memory=room, **how)
+    devices_for(program, graph, 2, drivers(random.Random(3), None, None))
+    pop, stolen = Thief.pop, []
+    monkeypatch.setattr(Thief, "pop", lambda self, copying: stolen.append(pop(self, copying)) or stolen[-1])
+    two = run_with(program, graph, device="gpu", gpus=2, gpu_memory=room, **how)
+    assert one.values.tobytes() == two.values.tobytes()
+    assert sum(page is not None for page in stolen) > 5
 
 
 def test_totals_are_added_up_in_the_same_order(run, monkeypatch):

@@ -42,19 +42,20 @@ def test_a_slow_link(stolen, all_work, processor, encoding):
     graph = gp.rmat(20, directed=False, weights=(1, 255))
     source = int(np.argmax(graph.out_degrees))
     programs = [
-        (gp.apps.PageRank(dtype=np.float64, stop="never"), {"deterministic": True, "iterations": 12}),
-        (gp.apps.SSSP(source), {"mode": "pull", "sync": True}),
-        (gp.apps.BFS(source), {"mode": "pull", "sync": False}),
+        (gp.apps.PageRank(dtype=np.float64, stop="never", weighted=False), {"deterministic": True, "iterations": 12}),
+        (gp.apps.SSSP(source), {"deterministic": False, "mode": "pull", "sync": True}),
+        (gp.apps.BFS(source), {"deterministic": False, "mode": "pull", "sync": False}),
     ]
     for program, how in programs:
-        room = memory_for(program, graph, 0.1) + (1 << 24)
+        room = memory_for(program, graph, 0) + (1 << 24)
         how = how | {"encoding": encoding, "page_edges": PAGE_EDGES, "gpu_memory": room, "gpu_order": "given"}
         expected = run_with(program, graph, device="gpu", gpus=1, **how)
         stolen.clear()
         result = run_with(program, graph, device=processor, gpus=2, **how)
         assert result.stats.note is None or "short" in result.stats.note
-        assert stolen
-        if processor == "gpu" or "deterministic" not in how:
-            assert expected.values.tobytes() == result.values.tobytes()
-        else:
+        if processor == "gpu":
+            assert stolen
+        if processor == "hybrid" and how["deterministic"]:  # the CPU sums in another order
             np.testing.assert_allclose(result.values, expected.values, rtol=1e-10)
+        else:
+            assert expected.values.tobytes() == result.values.tobytes()
