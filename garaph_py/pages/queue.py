@@ -1,4 +1,4 @@
-"""The page queue: a device takes pages from its front, and other processors steal pages from its back."""
+"""The page queue: a device takes pages from its front, and other processors and devices steal pages from its back."""
 
 from __future__ import annotations
 
@@ -14,6 +14,17 @@ Slot = TypeVar("Slot")
 """The type of the memory of a page's edges on the device. The queue only passes slots on."""
 Split = Callable[[Page, int], tuple[Page | None, Page]]
 """``split(page, edges)`` cuts a page in two; the last part has about `edges` edges (`pages.layout.cut`)."""
+
+
+class Others(Protocol):
+    """Pages that other devices have to copy. A device steals some of them once it has begun all of its own."""
+
+    def peek(self, copying: int) -> Page | None:
+        """The next page to steal, if there is one, by a device to which `copying` edges are being copied; the page
+        stays where it is."""
+
+    def pop(self, copying: int) -> Page | None:
+        """Steal the next page, if there is one."""
 
 
 @dataclass
@@ -35,6 +46,8 @@ class PageQueue(Generic[Slot]):
         Numbers of the pages that no other processor may steal.
     copying : int
         Edges of the pages that are being copied.
+    others : Others or None
+        What the device takes once it has begun all of `streamed`.
     """
 
     buffered: deque[tuple[Page, Slot]]
@@ -43,6 +56,7 @@ class PageQueue(Generic[Slot]):
     split: Split | None
     own: frozenset[int] = frozenset()
     copying: int = 0
+    others: Others | None = None
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     @classmethod
@@ -63,13 +77,19 @@ class PageQueue(Generic[Slot]):
 
     @property
     def is_empty(self) -> bool:
-        return not (self.buffered or self.resident or self.streamed)
+        return not (self.buffered or self.resident or self.streamed or (self.others and self.others.peek(0)))
 
     @property
     def edges(self) -> int:
         """Edges of the pages that have to be copied or are being copied."""
         with self.lock:
             return self.copying + sum(page.edges for page in self.streamed)
+
+    @property
+    def waiting(self) -> int:
+        """Edges of the pages whose copies have not begun."""
+        with self.lock:
+            return sum(page.edges for page in self.streamed)
 
     def pop_on_device(self) -> tuple[Page, Slot] | None:
         """Take the next page that is on the device, if there is one."""
@@ -83,16 +103,22 @@ class PageQueue(Generic[Slot]):
         Another thread can steal it before the caller takes it only if it is the last one.
         """
         with self.lock:
-            return self.streamed[0] if self.streamed else None
+            if self.streamed:
+                return self.streamed[0]
+        return self.others.peek(self.copying) if self.others else None
 
     def pop_streamed(self) -> Page | None:
         """Take the next page to copy, if there is one; its edges count as `copying` until `arrived` is called."""
         with self.lock:
-            if not self.streamed:
-                return None
-            page = self.streamed.popleft()
-            self.copying += page.edges
-            return page
+            if self.streamed:
+                page = self.streamed.popleft()
+                self.copying += page.edges
+                return page
+        stolen = self.others.pop(self.copying) if self.others else None
+        if stolen is not None:
+            with self.lock:
+                self.copying += stolen.edges
+        return stolen
 
     def arrived(self, page: Page) -> None:
         """Record that the copy of a page has ended."""
@@ -157,6 +183,20 @@ class PageQueue(Generic[Slot]):
     def _last(self, backwards: Iterable[Page]) -> int | None:
         """The place, counted from the end as -1, -2, ..., of the last page that may be stolen; None if none may."""
         return next((-k for k, page in enumerate(backwards, 1) if page.number not in self.own), None)
+
+    def last(self, fits: Callable[[Page], bool]) -> Page | None:
+        """The last page to copy that may be stolen and `fits`, if there is one; it stays in the queue."""
+        with self.lock:
+            return next((page for page in reversed(self.streamed) if page.number not in self.own and fits(page)), None)
+
+    def remove(self, page: Page) -> bool:
+        """Steal this page to copy, if it may be stolen and nobody has taken it or a part of it; return whether it was
+        there."""
+        with self.lock:
+            is_there = page.number not in self.own and page in self.streamed
+            if is_there:
+                self.streamed.remove(page)
+            return is_there
 
     def clear(self) -> None:
         """Drop all pages, so that no processor takes them."""

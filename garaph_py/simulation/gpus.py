@@ -1,8 +1,9 @@
 """Simulated runs on several GPUs of one host, which one thread drives: the model of `MultiGpuExecutor`.
 
-Each GPU has the edges of a part, as `executor.gpu.parts` divides them, and the values of all vertices. Every iteration
-waits for the GPU that has most to do. Then come what the GPUs send to each other, and what the thread takes for the
-steps and the copies of all of them.
+Each GPU has the edges of a part, as `executor.gpu.parts` divides them, and the values of all vertices. GPUs and their
+links are equal, so none steals pages of another (`executor.gpu.stealing`). Every iteration waits for the GPU that has
+most to do. Then come what the GPUs send to each other, and what the thread takes for the steps and the copies of all of
+them.
 """
 
 from __future__ import annotations

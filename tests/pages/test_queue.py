@@ -69,6 +69,24 @@ def test_nobody_steals_the_device_s_own_pages():
     assert PageQueue.of(pages, {}, {}, halves, frozenset(range(5))).steal(1000) is None
 
 
+def test_a_page_that_another_device_takes():
+    """It is the last that may be stolen and fits; if the host has taken it or a part of it, it is gone."""
+    pages = pages_of(10, 30, 20, 10)
+    queue = PageQueue.of(pages, {}, {}, halves, own=frozenset({3}))
+    assert queue.waiting == 70
+    assert queue.last(lambda page: True) == pages[2]
+    assert queue.last(lambda page: page.edges > 20) == pages[1]
+    assert queue.last(lambda page: page.edges > 30) is None
+    assert queue.remove(pages[1])
+    assert not queue.remove(pages[1])
+    assert queue.steal(10) == halves(pages[2], 5)[1]
+    assert not queue.remove(pages[2])
+    assert not queue.remove(pages[3])
+    assert queue.streamed_pages() == [pages[0], halves(pages[2], 5)[0], pages[3]]
+    queue.pop_streamed()
+    assert queue.waiting == 25
+
+
 def test_stealing_whole_pages_ends_with_the_resident_ones():
     pages = pages_of(10, 10, 10)
     queue = PageQueue.of(pages, {pages[0]: None}, {pages[1]: None})

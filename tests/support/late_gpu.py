@@ -186,6 +186,45 @@ class LateDriver(FakeDriver):
         return types.SimpleNamespace(get_function=partial(LateFunction, self))
 
 
+class SlowDriver(LateDriver):
+    """Nothing happens on its streams before somebody waits for it, or before it sends something to another GPU; once it
+    is `armed`, its memory is set only when something else happens there."""
+
+    def __init__(self, layouts, rng, fails_at=None):
+        super().__init__(layouts, rng, fails_at)
+        self.unset = deque()
+
+    def progress(self, chance):
+        pass
+
+    def memset_d8(self, place, value, nbytes):
+        if not self.armed:
+            super().memset_d8(place, value, nbytes)
+            return
+        with self.call():
+            self.finish(blocking=True)
+            self.unset.append(partial(FakeDriver.memset_d8, self, place, value, nbytes))
+
+    def put(self, stream, act=lambda: None, **how):
+        def then(*told):
+            self.set_memory()
+            act(*told)
+
+        return super().put(stream, then, **how)
+
+    def send(self, other, to, source, nbytes, stream):
+        super().send(other, to, source, nbytes, stream)
+        stream.finish()
+
+    def set_memory(self):
+        while self.unset:
+            self.unset.popleft()()
+
+    def synchronize(self):
+        super().synchronize()
+        self.set_memory()
+
+
 def arm_when_initialized(monkeypatch, kind=GpuExecutor):
     """Have a `LateDriver` count its calls, of which one may fail, from when an executor has been initialized: a
     `GpuExecutor`, or all GPUs of a `MultiGpuExecutor`."""

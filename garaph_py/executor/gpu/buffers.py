@@ -216,7 +216,8 @@ class Buffers:
         if self.of(page) is not None:
             return buffer.addresses
         if page.number not in self._offsets:
-            self._offsets[page.number] = places(self._arrays.sizes(self._pages[page.number]))[:-1]
+            whole = self._pages[page.number] if page.number < len(self._pages) else page  # another GPU's
+            self._offsets[page.number] = places(self._arrays.sizes(whole))[:-1]
         return [buffer.addresses[0] + at for at in self._offsets[page.number]]
 
     def wanted(self, page: Page, buffer: Buffer) -> list[int | None]:

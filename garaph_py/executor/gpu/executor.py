@@ -239,7 +239,9 @@ class GpuExecutor(StepByParts):
                 self.device, self.residency, layout, self._kept, self.spans, self.settings.transfer,
                 hub or self._placed.far,
             )  # fmt: skip
-            self._tallies = self._pool.empty(max(len(pages), 1), self.launcher.layouts.tally)
+            part = self.settings.part
+            stolen = 0 if part is None else min(len(pages), part.most_others(graph.n))  # see `Thief`
+            self._tallies = self._pool.empty(max(len(pages) + stolen, 1), self.launcher.layouts.tally)
             self._tally_address = self._kept.memory.allocate("tallies", self._tallies.nbytes)
             kind = SEGMENTED if hub else kind_of(bound, self.settings, layout.encoding, synchronous)
             self.gather = Gather(bound, self.launcher, self._kept, self._numbering.ranks, pages, kind, self.settings)

@@ -100,14 +100,11 @@ class Gather:
         self._items: dict[int, Items] = {}
         self._has_total, self._value_bytes = bound.total is not None, bound.value.itemsize
         self._reads_values = bound.edge_value_bytes > 0
-        size = partial_dtype(bound.total).itemsize
-        blocks = [block_count(page.vertices) for page in pages]
-        self._partial_starts = np.cumsum([0, *blocks]) * size
-        firsts = [page.first_vertex for page in pages] or [0]  # an empty graph has no page, but kernels over all of it
-        self._hub_starts = np.searchsorted(ranks.hubs, firsts)
         self._hubs = kept.memory.upload("hubs", self._make_hubs())
-        whole = block_count(len(ranks.offsets) - 1) * size  # `initialize` goes over all vertices, not only this part's
-        self._partials = kept.memory.allocate("partials", max(int(self._partial_starts[-1]), whole))
+        self._partial_bytes = partial_dtype(bound.total).itemsize
+        # A page begins at a multiple of so many vertices, and a block has more, so any page has room for its blocks.
+        places = (len(ranks.offsets) - 1) // VERTICES + 1
+        self._partials = kept.memory.allocate("partials", places * self._partial_bytes)
 
     def _make_hubs(self) -> Array:
         """The hubs as an array of the kernels' struct ``Hub``."""
@@ -128,10 +125,10 @@ class Gather:
 
     def write_args(self, args: Array, pages: Sequence[Page]) -> None:
         """Write the addresses of each page's hubs and of its blocks' partial totals to the pages' arguments."""
-        numbers = [page.number for page in pages]
-        first = self._hub_starts[numbers]
-        args["partials"] = self._partials + self._partial_starts[numbers]
-        args["hub_count"] = np.searchsorted(self._ranks.hubs, [page.last_vertex for page in pages]) - first
+        begins = np.array([page.first_vertex for page in pages], np.int64)
+        first, end = (self._ranks.hubs.searchsorted(each) for each in (begins, [page.last_vertex for page in pages]))
+        args["partials"] = self._partials + begins // VERTICES * self._partial_bytes
+        args["hub_count"] = end - first
         args["hubs"] = self._hubs + first * self._launcher.layouts.hub.itemsize
 
     @property

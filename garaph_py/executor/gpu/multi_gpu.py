@@ -1,9 +1,10 @@
 """Several GPUs as one `Executor`: each has the in-edges of a part of the vertices, and the values of all.
 
 In a pull each GPU pulls its part, and sends new values to the others (`peers`): page by page, while it computes the
-next pages, or at the end if edges are streamed and the iteration is synchronous. After a push the GPUs exchange what
-each has changed (`exchange`), and for components their trees (`exchange_trees`). Values stay in the GPUs' memories. To
-a host that shares iterations, the GPUs are one device with one page queue (`SharedQueue`).
+next pages, or at the end if edges are streamed and the iteration is synchronous. A GPU that has begun all its streamed
+pages steals some of the others' (`stealing`). After a push the GPUs exchange what each has changed (`exchange`), and
+for components their trees (`exchange_trees`). Values stay in the GPUs' memories. To a host that shares iterations, the
+GPUs are one device with one page queue (`SharedQueue`).
 """
 
 from __future__ import annotations
@@ -52,6 +53,7 @@ from .peers import Peers, link
 from .pinned_pool import Answer
 from .pulls_at_once import PullsAtOnce
 from .push_cost import push_cost
+from .stealing import Stealing, Thief
 from .timeline import TO_GPUS
 from .turns import Turns, take
 from .work import SKIPPED, PageWork, SharedWork, work_and_tell
@@ -121,6 +123,7 @@ class MultiGpuExecutor(StepByParts):
     memory_name: str = "gpu 0"
     source: PageSource
     _at_once: PullsAtOnce
+    _stealing: Stealing
 
     def __init__(self, graph: Graph, gpus: list[GpuExecutor], host: Host) -> None:
         self._graph, self.gpus, self._host = graph, gpus, host
@@ -171,6 +174,7 @@ class MultiGpuExecutor(StepByParts):
             (page, k := self._owner(page), replace(page, number=page.number - self._firsts[k])) for page in pages
         ]
         self.source = MemoryPageSource(self._graph._arrays.in_edges, pages=pages)
+        self._stealing = Stealing(self.gpus, self._firsts, pages)
         return state
 
     def _prepare_pushes(self) -> None:
@@ -277,14 +281,21 @@ class MultiGpuExecutor(StepByParts):
         if not begins_first:
             for k, gpu in enumerate(self.gpus):
                 self._noting(k, partial(gpu.ready, state))
-        queues = [gpu.offer(pages, state, mode, False) for gpu, pages in zip(self.gpus, own, strict=True)]
         works = [gpu.page_work(not state.synchronous) for gpu in self.gpus]
-        seconds = self._drive(queues, works, state)
-        if mode == PULL and self._has_pulled:  # the first pull copies edges
-            self._at_once.note(seconds)
+        seconds = self._drive(self._queues(own, state, mode, False), works, state)
+        if mode == PULL:  # which skips no page
+            own = [list(work.done) for work in works]
+            if self._has_pulled:  # the first pull copies edges
+                self._at_once.note(self._stealing.without(seconds, works))
         self._has_pulled = True
-        found = self._in_turn(lambda k: self.gpus[k].results_of_pages(own[k], works[k]))
-        return [result for results in found for result in results]
+        return self._stealing.in_order(self._in_turn(lambda k: self.gpus[k].results_of_pages(own[k], works[k])), works)
+
+    def _queues(self, own: list[list[Page]], state: State, mode: str, shared: bool) -> list[PageQueue[Buffer]]:
+        """The queues of the `own` pages of each GPU."""
+        queues = [gpu.offer(pages, state, mode, shared) for gpu, pages in zip(self.gpus, own, strict=True)]
+        if mode == PULL:
+            self._stealing.allow(queues)
+        return queues
 
     def _in_place(self, state: State, mode: str) -> list[PageResult]:
         """Push in one superstep, or find components: new values replace the old ones."""
@@ -306,17 +317,24 @@ class MultiGpuExecutor(StepByParts):
         """Do the `works` of all GPUs in this thread, and send all frontiers; how many seconds each GPU took.
 
         In a synchronous iteration nobody reads new values before its end, so a GPU sends them then: a copy for each
-        page would take the thread a fifth of its time. Other `works` send those of each page.
+        page would take the thread a fifth of its time. Other `works` send those of each page. What a GPU has stolen, it
+        sends when all GPUs have ended: before, the one that has these vertices might yet clear its next frontier.
         """
-        began, seconds = time.perf_counter(), [math.inf] * len(self.gpus)
+        began, seconds, stolen = time.perf_counter(), [math.inf] * len(self.gpus), list[tuple[int, list[Page]]]()
 
         def end(k: int) -> None:
-            gpu, seconds[k], starts = self.gpus[k], time.perf_counter() - began, time.perf_counter_ns()
+            seconds[k] = time.perf_counter() - began
+            own, others = self._stealing.thieves[k].divided(works[k].done)
+            send(k, own, own if queues[k].others else None)
+            stolen.append((k, others))
+
+        def send(k: int, pages: list[Page], of_frontier: list[Page] | None) -> None:
+            gpu, starts = self.gpus[k], time.perf_counter_ns()
             assert gpu.peers is not None
             with gpu.device, failing(gpu.device.driver):
                 if state.synchronous:
-                    gpu.peers.send_values(works[k].done, gpu.streams.back)
-                gpu.peers.send_frontier(gpu.streams.back)
+                    gpu.peers.send_values(pages, gpu.streams.back)
+                gpu.peers.send_frontier(gpu.streams.back, of_frontier)
                 gpu.streams.mark(
                     "values and frontier" if state.synchronous else "frontier", starts, gpu.streams.back, TO_GPUS
                 )
@@ -325,15 +343,18 @@ class MultiGpuExecutor(StepByParts):
             Turns(gpu.streams, queue, gpu.source, work)
             for gpu, queue, work in zip(self.gpus, queues, works, strict=True)
         ], self._noting, end)  # fmt: skip
+        for k, pages in stolen:
+            if pages:
+                self._noting(k, partial(send, k, pages, pages))
         self._in_turn(lambda k: self.gpus[k].streams.back.synchronize())
         return seconds
 
     def commit(self, state: State, mode: str) -> None:
         self._is_whole = False
-        taken = [gpu.taken for gpu in self.gpus]
-        processed, skipped = ([page for each in taken for page in each[k]] for k in range(2))
-        replaces = mode in (PUSH, COMPONENTS)  # values in place
-        plan = ((), False) if replaces else commit_plan(processed, skipped)
+        plan: tuple[Sequence[Page], bool] = (), mode == PULL  # pushes and components have replaced values
+        if mode == NOTIFY_PULL:
+            taken = [gpu.taken for gpu in self.gpus]
+            plan = commit_plan(*([page for each in taken for page in each[k]] for k in range(2)))
         for k, gpu in enumerate(self.gpus):
             self._noting(k, partial(gpu.commit_pages, state, *plan))
         self._is_whole = True
@@ -351,15 +372,14 @@ class MultiGpuExecutor(StepByParts):
         self._on_each(begin)
 
     def offer(self, pages: list[Page], state: State, mode: str, shared: bool) -> SharedQueue:
-        own = self._own(pages)
-        return SharedQueue([gpu.offer(own[k], state, mode, shared) for k, gpu in enumerate(self.gpus)], self._firsts)
+        return SharedQueue(self._queues(self._own(pages), state, mode, shared), self._firsts)
 
     def work(self, queue: SharedQueue, source: PageSource, state: State, on_complete: OnComplete) -> None:
-        def tell(first: int, page: Page, result: PageResult) -> None:
-            on_complete(replace(page, number=page.number + first), result)
+        def tell(thief: Thief, page: Page, result: PageResult) -> None:
+            on_complete(thief.of_all(page), result)
 
-        sends = not state.synchronous
-        works = [gpu.shared_work(state, partial(tell, first), sends) for gpu, first in self._each()]
+        sends, both = not state.synchronous, zip(self.gpus, self._stealing.thieves, strict=True)
+        works = [gpu.shared_work(state, partial(tell, thief), sends) for gpu, thief in both]
         self._drive(queue.queues, works, state)
 
     def receive(self, pages: Iterable[Page], state: State) -> None:

@@ -27,9 +27,9 @@ class PageTasks:
     streams : Streams
     gather : Gather
     pages : list of Page
-        All pages.
+        All pages. Others may have greater numbers: those that the GPU takes from another one (`stealing`).
     every : Page
-        All of them as one.
+        All of `pages` as one.
     tallies : int
         The address of the pages' counts.
 
@@ -55,7 +55,7 @@ class PageTasks:
         arguments = self._known.get(key)
         if arguments is None:
             arguments = self._made(page, buffer)
-            whole = self._pages[page.number]
+            whole = self._pages[page.number] if page.number < len(self._pages) else page
             if page.first_edge == whole.first_edge and page.last_edge >= whole.last_edge:  # a part is unlikely to recur
                 self._known[key] = arguments
         return self._arrays.task_of(arguments)
@@ -69,7 +69,7 @@ class PageTasks:
         if page == self._every:
             arguments = self.of_every.copy()
         else:
-            is_whole = page == self._pages[page.number]
+            is_whole = page.number < len(self._pages) and page == self._pages[page.number]
             arguments = self._bases[[page.number]] if is_whole else self._base([page])
         if buffer.rest is None:
             self._edges.write_args(arguments, page, self._streams.buffers.places(page, buffer))

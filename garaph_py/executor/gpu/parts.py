@@ -35,6 +35,11 @@ class Part(NamedTuple):
         begin, end = self.first // 8, -(-self.last // WORD) * (WORD // 8)
         return (begin, end - begin) if self.last > self.first else (0, 0)
 
+    def most_others(self, n: int) -> int:
+        """The most pages that the other parts of `n` vertices may have: a page has `WORD` vertices, unless it is the
+        last."""
+        return -(-(n - self.last + self.first) // WORD)
+
 
 def divide(offsets: Array, speeds: Sequence[float]) -> list[Part]:
     """A contiguous part for each GPU; the edges of each are proportional to its speed, as far as vertices allow.

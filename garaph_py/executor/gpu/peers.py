@@ -54,9 +54,10 @@ class Peers:
         for first, last in joined_vertices(pages):
             self._send("next_values", first * self.value_bytes, (last - first) * self.value_bytes, stream)
 
-    def send_frontier(self, stream: Any) -> None:
-        """Start to copy the next frontier of the part."""
-        self._send("next_frontier", *self.part.bits, stream)
+    def send_frontier(self, stream: Any, pages: Iterable[Page] | None = None) -> None:
+        """Start to copy the next frontier of `pages`, by default of the whole part."""
+        for part in [self.part] if pages is None else [Part(*vertices) for vertices in joined_vertices(pages)]:
+            self._send("next_frontier", *part.bits, stream)
 
     def _send(self, name: str, begin: int, nbytes: int, stream: Any) -> None:
         """Start to copy a part of an array to the same place on the other GPUs."""

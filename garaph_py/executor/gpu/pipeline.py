@@ -84,7 +84,9 @@ class Pipeline(Generic[Slot]):
             return None
         if self.on_device:
             return AWAIT_END, *self.on_device[0]
-        if len(self.copies) == self._max_copies:
+        if (
+            len(self.copies) == self._max_copies or not self.streamed
+        ):  # a page may have ended before its copy is reported
             return AWAIT_COPY, *self.copies[0]
         return AWAIT_END, *self.streamed[0]
 

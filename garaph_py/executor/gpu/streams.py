@@ -294,6 +294,8 @@ class Streams:
                 thread.doing = ("copying page", page.number)
                 self.copy(page, buffer, source)
                 self._launch(page, buffer, work, self.back)
+                if queue.others is not None and not queue.streamed:
+                    yield GO_ON  # before this GPU steals another page of theirs
             elif action is LAUNCH:
                 self._launch_on_device(page, buffer, work)
                 yield GO_ON  # at the beginning there are some such pages, while other GPUs have nothing to do

@@ -51,6 +51,12 @@ def test_parts_of_whole_pages():
     assert divide_pages([], [1.0, 1.0]) == [Part(0, 0, ())] * 2
 
 
+@pytest.mark.parametrize(("first", "last", "most"), [(0, 128, 1), (64, 128, 2), (0, 0, 3), (0, 130, 0)])
+def test_the_most_pages_of_other_parts(first, last, most):
+    """Of 130 vertices: those that end at 128 have whole words, and the last page has two vertices."""
+    assert Part(first, last).most_others(130) == most
+
+
 def test_the_bits_of_a_part():
     assert Part(64, 200).bits == (8, 24)
     assert Part(0, 10).bits == (0, 8)

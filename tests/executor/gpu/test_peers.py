@@ -38,6 +38,12 @@ def test_values_and_frontier_go_to_the_same_place_on_every_other_gpu(copies):
     assert copies == [(0, 1508, 1, 2508, 16, "stream"), (2, 3508, 1, 2508, 16, "stream")]
 
 
+def test_the_frontier_of_some_pages(copies):
+    sends = peers.Peers(Holder(0), [Holder(1)], Part(64, 192), 4)
+    sends.send_frontier("s", [Page(4, 448, 460, 0, 9), Page(0, 64, 128, 0, 9), Page(1, 128, 192, 0, 9)])
+    assert copies == [(1, 2508, 0, 1508, 16, "s"), (1, 2556, 0, 1556, 8, "s")]
+
+
 def test_values_of_pages_that_adjoin_each_other_go_as_one(copies):
     sends = peers.Peers(Holder(0), [Holder(1)], Part(0, 320), 1)
     sends.send_values([Page(k, first, last, 0, 9) for k, first, last in ((3, 256, 320), (1, 64, 128), (0, 0, 64))], "s")

@@ -60,6 +60,38 @@ def test_only_a_few_copies_are_started():
     assert pipeline.next()[:2] == (COPY_AND_LAUNCH, pages[2])
 
 
+class Others:
+    """One page of another GPU, for a GPU to which nothing is being copied."""
+
+    def __init__(self, page):
+        self.pages = [page]
+
+    def peek(self, copying):
+        return self.pages[0] if self.pages and not copying else None
+
+    def pop(self, copying):
+        return self.pages.pop() if self.peek(copying) else None
+
+
+def test_a_page_of_another_gpu_waits_for_copies():
+    """Also if the page that is copied is reported to have ended before its copy is."""
+    pages = pages_of(2)
+    for reports_copy_first in True, False:
+        pipeline, queue = pipeline_of(pages[:1])
+        queue.others = Others(pages[1])
+        assert pipeline.next() == (COPY_AND_LAUNCH, pages[0], "b0")
+        assert pipeline.next() == (AWAIT_END, pages[0], "b0")
+        if reports_copy_first:
+            pipeline.arrived()
+            pipeline.ended(pipeline.streamed)
+        else:
+            pipeline.ended(pipeline.streamed)
+            assert pipeline.next() == (AWAIT_COPY, pages[0], "b0")
+            pipeline.arrived()
+        assert pipeline.next() == (COPY_AND_LAUNCH, pages[1], "b1")
+        assert pipeline.next() is None
+
+
 def test_only_a_few_resident_pages_are_launched():
     pages = pages_of(MAX_LAUNCHED + 2)
     pipeline, _ = pipeline_of(pages, resident=len(pages), buffers=0)
