@@ -10,8 +10,7 @@ from ..errors import GraphError
 from ..graph import Graph
 from ..system.arguments import explained
 from .clustering import clustering
-from .in_memory import check_vertices
-from .triangles import check_for_triangles
+from .in_memory import check_in_memory, check_vertices
 
 
 @explained
@@ -23,7 +22,7 @@ def average_clustering(
     Parameters
     ----------
     graph : Graph
-        Undirected. Edges count as in `clustering`.
+        Directed or undirected. Edges count as in `clustering`.
     nodes : iterable, optional
         The vertices over which to take the mean, each once; by default all.
     weight : bool
@@ -59,7 +58,7 @@ def average_clustering(
     >>> gp.algorithms.average_clustering(graph)
     0.583...
     """
-    check_for_triangles(graph, "average_clustering")
+    check_in_memory(graph, "average_clustering")
     check_vertices(graph, "average_clustering")
     chosen = None if nodes is None else graph.ids.take(graph.ids.indices(nodes))
     found: Any = clustering(graph, nodes=chosen, weight=weight, threads=threads)

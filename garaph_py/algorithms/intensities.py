@@ -11,6 +11,7 @@ from ..apps.checks import require_edges
 from ..errors import GraphError
 from ..executor.cpu.walk import bit_of
 from ..graph import Graph
+from ..graph.adjacency import Adjacency
 from ..native import Kernel, PerCall, atomic_add
 from .in_memory import Call
 from .simple import COUNT_NEIGHBOURS
@@ -79,17 +80,25 @@ def largest_weight(graph: Graph, function: str) -> float:
     return largest
 
 
-def intensity_sums(call: Call, largest: float) -> tuple[Array, Array, int]:
+def roots_of(edges: Adjacency, largest: float | None) -> Array:
+    """The cube roots of weights, which are edge values divided by the `largest`; without one, every weight is 1."""
+    if largest is None:
+        return np.ones(len(edges.neighbours))
+    values: Any = edges.values
+    roots: Array = np.cbrt(values / np.float64(largest))
+    return roots
+
+
+def intensity_sums(call: Call, edges: Adjacency, roots: Array) -> tuple[Array, Array, int]:
     """For each vertex the sum over its triangles, and its neighbours; and how many edges were visited.
 
-    Weights are edge values divided by the `largest`.
+    The edges are those of an undirected graph, and the roots those of their weights.
     """
-    values: Any = call.arrays.in_edges.values
-    found, n, threads = oriented(call, np.cbrt(values / np.float64(largest))), call.graph.n, call.pool.size
+    found, n, threads = oriented(call, edges, roots), call.graph.n, call.pool.size
     sums, near, places = np.zeros((threads, n)), *sets_for(call)
     followed = call.by_threads(
         ADD_INTENSITIES, found.cuts, len(found.cuts) - 1, np.zeros(1, np.int64), found.lists.offsets,
         found.lists.neighbours, found.lists.values, PerCall(near), PerCall(places),
         PerCall(np.zeros((threads, found.longest))), PerCall(sums),
     )  # fmt: skip
-    return sums.sum(axis=0)[found.ranks], found.degrees, 3 * call.graph.m + int(followed.sum())
+    return sums.sum(axis=0)[found.ranks], found.degrees, 3 * len(roots) + int(followed.sum())

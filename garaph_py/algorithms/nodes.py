@@ -32,10 +32,11 @@ def for_nodes(function: Callable[[Graph], Result], graph: Graph, nodes: Any, thr
 
 
 def closed_neighbourhood(graph: Graph, places: Array) -> Array:
-    """Some vertices of an undirected graph and their neighbours, by internal ids, which ascend."""
-    edges, found = graph._arrays.in_edges, np.zeros(graph.n, bool)
+    """Some vertices and their neighbours in any direction, by internal ids, which ascend."""
+    found = np.zeros(graph.n, bool)
     found[places] = True
-    others, offsets = edges.neighbours, edges.offsets
-    for place in np.flatnonzero(found):
-        found[others[offsets[place] : offsets[place + 1]]] = True
+    for edges in {graph._arrays.in_edges, graph._arrays.out_edges}:  # one if the graph is undirected
+        others, offsets = edges.neighbours, edges.offsets
+        for place in np.unique(places):
+            found[others[offsets[place] : offsets[place + 1]]] = True
     return np.flatnonzero(found)

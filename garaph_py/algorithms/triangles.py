@@ -135,9 +135,9 @@ class Oriented:
         return int(np.diff(self.lists.offsets).max(initial=0))
 
 
-def oriented(call: Call, values: Array | None = None) -> Oriented:
-    """The edges of the graph, with these values for its in-edges (float64, shape (m,)) if there are any."""
-    edges, n = call.arrays.in_edges, call.graph.n
+def oriented(call: Call, edges: Adjacency, values: Array | None = None) -> Oriented:
+    """The edges of an undirected graph, with these values (float64, shape (m,)) if there are any."""
+    n = call.graph.n
     degrees = simple_degrees(call, [edges])
     ranks = np.empty(n, np.uint32)
     ranks[np.argsort(-degrees, kind="stable")] = np.arange(n, dtype=np.uint32)
@@ -152,7 +152,7 @@ def oriented(call: Call, values: Array | None = None) -> Oriented:
 
 def triangle_counts(call: Call) -> tuple[Array, Array, int]:
     """The triangles and the neighbours of each vertex, and how many edges were visited to count them."""
-    found, n, threads = oriented(call), call.graph.n, call.pool.size
+    found, n, threads = oriented(call, call.arrays.in_edges), call.graph.n, call.pool.size
     counts, near, places = np.zeros(n, np.int64), *sets_for(call)
     closed, common = np.zeros((threads, found.longest), np.int64), np.empty((threads, found.longest + 1), np.uint32)
     followed = call.by_threads(

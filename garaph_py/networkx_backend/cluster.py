@@ -9,7 +9,7 @@ import networkx as nx
 import numpy as np
 
 from .. import algorithms
-from ..algorithms.triangles import check_for_triangles
+from ..algorithms.in_memory import check_in_memory
 from ..graph import Graph
 from .functions import implements
 from .graph import BackendGraph, bunch_of
@@ -59,7 +59,7 @@ def average_clustering(
 ) -> float:
     """The mean of the clustering of some nodes, or of all."""
     refuse_multigraph(G)
-    check_for_triangles(G.graph, "average_clustering")
+    check_in_memory(G.graph, "average_clustering")
     found = clustering(G, nodes, weight).values()
     counted = found if count_zeros else [value for value in found if value]
     return float(sum(counted) / len(counted))

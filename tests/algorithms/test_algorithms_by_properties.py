@@ -85,6 +85,17 @@ def test_triangles_and_clustering_follow_from_closed_paths():
     assert ALGORITHMS.transitivity(graph) == pytest.approx(closed.sum() / pairs.sum())
 
 
+def test_directed_clustering_follows_from_closed_paths_in_any_direction():
+    """Equation 5 of Fagiolo, "Clustering in complex directed networks", Physical Review E 76, 2007."""
+    graph = graph_of(directed=True)
+    matrix = matrix_of(graph, simple=True)
+    either = matrix + matrix.T
+    closed, degrees, both = ((either @ either) * either).sum(1), either.sum(1), (matrix * matrix.T).sum(1)
+    pairs = degrees * (degrees - 1) - 2 * both
+    expected = np.divide(closed / 2, pairs, out=np.zeros(graph.n), where=pairs > 0)
+    assert ALGORITHMS.clustering(graph).values == pytest.approx(expected)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("directed", [True, False])
 def test_weak_components_are_closed_and_connected(directed):

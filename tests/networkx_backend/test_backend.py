@@ -18,7 +18,7 @@ from tests.support.stored_graphs import opened
 
 CONNECTED = ("average_shortest_path_length", "center", "diameter", "eccentricity", "periphery", "radius")
 """Functions that raise an exception for a graph that is not connected."""
-UNDIRECTED = ("average_clustering", "clustering", "transitivity")
+UNDIRECTED = ("transitivity",)
 """Functions that NetworkX has for directed graphs too, and the backend has not."""
 DIRECTED = ("condensation", "in_degree", "out_degree", "strongly", "topological", "weakly")
 """What the names of functions for directed graphs have in them."""

@@ -1,21 +1,28 @@
 """Triangles and clustering with NetworkX's arguments and exceptions."""
 
+from itertools import product
+
 import networkx as nx
 import pytest
 
 from garaph_py.networkx_backend import backend
 from tests.support.networkx_calls import outcome, random_graph
 
+EITHER = pytest.mark.parametrize("kind", [nx.Graph, nx.DiGraph])
 
-def simple():
-    graph = random_graph(nx.Graph, n=20, m=60)
+
+def simple(kind=nx.Graph):
+    graph = random_graph(kind, n=20, m=60)
     graph.remove_edges_from(list(nx.selfloop_edges(graph)))
     return graph
 
 
-@pytest.mark.parametrize("name", ["triangles", "clustering", "average_clustering"])
-def test_of_some_nodes(name):
-    graph = simple()
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [("triangles", nx.Graph), *product(["clustering", "average_clustering"], [nx.Graph, nx.DiGraph])],
+)
+def test_of_some_nodes(name, kind):
+    graph = simple(kind)
     nodes = list(graph)
     for chosen in (None, nodes[0], nodes[:5], 5):
         if name == "average_clustering" and chosen in (nodes[0], 5):
@@ -28,17 +35,19 @@ def test_of_some_nodes(name):
     )
 
 
+@EITHER
 @pytest.mark.parametrize("count_zeros", [True, False])
-def test_mean(count_zeros):
-    graph = simple()
+def test_mean(count_zeros, kind):
+    graph = simple(kind)
     found, expected = (nx.average_clustering(graph, count_zeros=count_zeros, backend=b) for b in ("garaph", "networkx"))
     assert found == expected
 
 
+@EITHER
 @pytest.mark.parametrize("whole", [True, False])
 @pytest.mark.parametrize("name", ["clustering", "average_clustering"])
-def test_weights(name, whole):
-    graph = random_graph(nx.Graph, n=20, m=60, whole=whole)
+def test_weights(name, whole, kind):
+    graph = random_graph(kind, n=20, m=60, whole=whole)
     nodes = list(graph)
     for chosen in (None, nodes[0], nodes[:5], nodes[3:1:-1] * 2, ["nowhere"], "nowhere", [[]]):
         for weight in ("weight", "absent"):
@@ -51,8 +60,9 @@ def test_weights(name, whole):
                 assert list(map(type, found.values())) == list(map(type, expected.values()))
 
 
-def test_weights_that_are_left_to_networkx():
-    graph = nx.complete_graph(3)
+@EITHER
+def test_weights_that_are_left_to_networkx(kind):
+    graph = nx.complete_graph(3, kind)
     nx.set_edge_attributes(graph, 0, "weight")
     assert backend.can_run("clustering", (graph,), {"weight": len}) == "weight is a function"
     with pytest.raises(NotImplementedError, match="clustering"):

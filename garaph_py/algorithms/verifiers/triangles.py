@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy.typing as npt
 
 from ...graph import Graph
 from ...pages.passes import EdgeChunk, listed
-from .evidence import CLOSE, joined, pairs, places_of, refute, require, simple, values_of
+from .evidence import CLOSE, joined, pairs, pairs_both_ways, places_of, refute, require, simple, values_of
 from .subgraphs import require_edges, require_vertices
 
 Array = npt.NDArray[Any]
@@ -20,7 +21,7 @@ PATHS = 1 << 22
 
 
 class SimpleEdges(NamedTuple):
-    """The edges of an undirected graph, each once, from the end with fewer neighbours; there are no self-loops.
+    """The pairs of neighbours, each once, from the one with fewer neighbours; there are no self-loops.
 
     Vertices stand in the order of their degrees: ``vertices[i]`` is the internal id of vertex i, whose place in that
     order is ``ranks[vertices[i]] == i``. An edge from u to v has the key ``n * u + v``. Keys ascend.
@@ -52,8 +53,10 @@ class SimpleEdges(NamedTuple):
 
 
 def simple_edges(graph: Graph) -> SimpleEdges:
-    """The edges of an undirected graph without its self-loops, each of parallel ones once; all in memory."""
-    u, v = joined(pairs(graph))
+    """The edges of a graph without its self-loops, each of parallel ones once, in either direction; all in memory."""
+    u, v = joined(pairs_both_ways(graph))
+    if graph.directed:
+        u, v = np.divmod(np.unique(u.astype(np.int64) * graph.n + v), max(graph.n, 1))
     vertices = np.argsort(np.bincount(v, minlength=graph.n), kind="stable")
     ranks = np.empty(graph.n, np.int64)
     ranks[vertices] = np.arange(graph.n)
@@ -81,36 +84,49 @@ def triangles_in(edges: SimpleEdges) -> Iterator[Array]:
 def triangle_counts(graph: Graph, roots: bool = False) -> tuple[Array, Array]:
     """The triangles of each vertex, or the sums of their intensities if it is by `roots`; and the neighbours of each.
 
-    A triangle counts once at each of its three vertices: half as often as on the vertex's edges.
+    A triangle counts once at each of its three vertices: half as often as on the vertex's edges. In a directed graph
+    it counts for each choice of directions for which its three edges exist.
     """
     edges = simple_edges(graph)
-    weights = root_weights(graph, edges) if roots else np.ones(len(edges.keys))
+    weights = root_weights(graph, edges, roots)
     on_edges = np.zeros(len(edges.keys))
     for three in triangles_in(edges):
-        amounts = weights[three].prod(axis=0)
-        for each in three:
-            on_edges += np.bincount(each, amounts, len(on_edges))
+        for ways in product(range(len(weights)), repeat=3):
+            amounts = np.prod([weights[way, each] for way, each in zip(ways, three, strict=True)], axis=0)
+            for each in three:
+                on_edges += np.bincount(each, amounts, len(on_edges))
     return edges.at_ends(on_edges) / 2, edges.at_ends(np.ones(len(edges.keys)))
 
 
-def root_weights(graph: Graph, edges: SimpleEdges) -> Array:
-    """The cube root of each edge's weight: the largest value of parallel edges, divided by the largest of all."""
-    weights = np.full(len(edges.keys), -np.inf)
+def root_weights(graph: Graph, edges: SimpleEdges, roots: bool) -> Array:
+    """The cube root of each edge's weight: the largest value of parallel edges, divided by the largest of all.
+
+    Without `roots`, every weight is 1. The shape is (1, edges). For a directed graph it is (2, edges), for the edges
+    from the first end, and for those to it; the root is 0 where there is none.
+    """
+    weights = np.full((1 + graph.directed, len(edges.keys)), -np.inf)
     largest = -np.inf
-    for some in listed(graph):
-        assert some.values is not None
+    for some in listed(graph, values=roots):
+        values = np.ones(len(some.sources)) if some.values is None else some.values
         apart = some.sources != some.targets
-        np.maximum.at(weights, edges.numbers(some.sources[apart], some.targets[apart]), some.values[apart])
-        largest = max(largest, float(some.values.max(initial=-np.inf)))
-    return np.cbrt(weights / largest)
+        u, v = some.sources[apart], some.targets[apart]
+        to_first = (edges.ranks[u] > edges.ranks[v]) & graph.directed
+        np.maximum.at(weights, (to_first.astype(np.int64), edges.numbers(u, v)), values[apart])
+        largest = max(largest, float(values.max(initial=-np.inf)))
+    return np.cbrt(np.where(weights == -np.inf, 0, weights / largest))
 
 
 def coefficients(graph: Graph, weight: bool) -> Array:
     """The clustering coefficient of each vertex."""
-    counts, degrees = triangle_counts(graph, roots=weight and graph.edge_dtype is not None and graph.m > 0)
-    pairs_of_neighbours = degrees * (degrees - 1)
+    counts, neighbours = triangle_counts(graph, roots=weight)
+    if graph.directed:
+        u, v = joined(pairs(graph))
+        degrees = np.bincount(u, minlength=graph.n) + np.bincount(v, minlength=graph.n)
+        most = degrees * (degrees - 1) - 2 * (degrees - neighbours)
+    else:
+        most = neighbours * (neighbours - 1) / 2
     found = np.zeros(graph.n)
-    np.divide(2 * counts, pairs_of_neighbours, out=found, where=pairs_of_neighbours > 0)
+    np.divide(counts, most, out=found, where=most > 0)
     return found
 
 

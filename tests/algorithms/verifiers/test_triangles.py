@@ -22,10 +22,10 @@ def test_triangles_are_counted_in_parts(monkeypatch, paths):
     assert degrees.tolist() == [degree for _, degree in both.theirs.degree]
 
 
-@given(pairs(directed=False, least=1), st.data())
+@given(pairs(least=1), st.data())
 def test_other_numbers_are_refuted(both, data):
     place = data.draw(st.integers(0, both.ours.n - 1))
-    for function in triangles, clustering:
+    for function in [clustering] if both.ours.directed else [triangles, clustering]:
         result = function(both.ours)
         wrong = changed(result, place, result.values[place] + data.draw(st.sampled_from([-1, 1])))
         assert_refuted(function.__name__, both.ours, wrong, f"vertex {both.ours.ids[place]} has")
@@ -42,9 +42,15 @@ def test_other_numbers_of_some_vertices_are_refuted():
     assert_refuted("transitivity", graph, transitivity(graph) + 1e-6, "it is .*, not")
 
 
-def test_coefficients_by_other_weights_are_refuted():
-    graph, _ = random_valued(2, 40, 300, directed=False)
+@pytest.mark.parametrize("directed", [False, True])
+def test_coefficients_by_other_weights_are_refuted(directed):
+    graph, _ = random_valued(2, 40, 300, directed=directed)
     assert_refuted("clustering", graph, clustering(graph), "vertex .* has", weight=True)
+
+
+def test_coefficients_without_directions_are_refuted():
+    graph = random_pair(1, 40, 300, directed=True).ours
+    assert_refuted("clustering", graph, clustering(graph.symmetrized()), "vertex .* has")
 
 
 @pytest.mark.parametrize("k", [3, 5])
