@@ -239,10 +239,7 @@ class GpuExecutor(StepByParts):
                 self.device, self.residency, layout, self._kept, self.spans, self.settings.transfer,
                 hub or self._placed.far,
             )  # fmt: skip
-            part = self.settings.part
-            stolen = 0 if part is None else min(len(pages), part.most_others(graph.n))  # see `Thief`
-            self._tallies = self._pool.empty(max(len(pages) + stolen, 1), self.launcher.layouts.tally)
-            self._tally_address = self._kept.memory.allocate("tallies", self._tallies.nbytes)
+            self._allocate_tallies(len(pages))
             kind = SEGMENTED if hub else kind_of(bound, self.settings, layout.encoding, synchronous)
             self.gather = Gather(bound, self.launcher, self._kept, self._numbering.ranks, pages, kind, self.settings)
             once = isinstance(self._pool, PinnedPool) and self.residency.resident == len(pages) and not self.edges.packs
@@ -288,6 +285,13 @@ class GpuExecutor(StepByParts):
             assert bound.total is not None
             state.total = total_of([result.partials], bound.total)
         return state
+
+    def _allocate_tallies(self, pages: int) -> None:
+        """Allocate tallies for so many pages, and for those that the device may steal (`Thief`)."""
+        part = self.settings.part
+        stolen = 0 if part is None else min(pages, part.most_others(self.graph.n))
+        self._tallies = self._pool.empty(max(pages + stolen, 1), self.launcher.layouts.tally)
+        self._tally_address = self._kept.memory.allocate("tallies", self._tallies.nbytes)
 
     def fill(self, listener: events.Listener) -> None:
         """Copy the resident pages that `initialize` leaves to the first iteration; wait until all are on the device."""
