@@ -16,7 +16,7 @@ from ..runtime.options import ANY
 from ..runtime.run import run
 from ..system.arguments import explained
 from .dijkstra import ADD_LENGTHS, has_lengths, lengths_from_each
-from .distance_sums import distance_sums
+from .distance_sums import distance_sums, programs_pay
 from .distances import ADD_DISTANCES, distances
 from .in_memory import in_memory
 from .runs import by_programs
@@ -52,9 +52,9 @@ def closeness_centrality(
     wf_improved : bool
         Multiply by ``r_v / (n - 1)``, the share of the other vertices that reach v [2]_.
     device : {"auto", "cpu", "gpu", "hybrid"}
-        With `u`, as for `garaph_py.run`. Without, if it is ``"gpu"`` or ``"hybrid"``, or if the edges are on disk,
-        vertex programs find the distances, on the device that `garaph_py.run_many` would use. Otherwise a kernel on the
-        CPU finds them (see Notes).
+        With `u`, as for `garaph_py.run`. Without, if it is ``"gpu"`` or ``"hybrid"``, if the edges are on disk, or if a
+        few searches show that it takes less time, vertex programs find the distances, on the device that
+        `garaph_py.run_many` would use. Otherwise a kernel on the CPU finds them (see Notes).
     threads : int, optional
         By default every core that this process may use.
 
@@ -81,9 +81,10 @@ def closeness_centrality(
     searches from one source after the other, in O(n m log n) time, with 48 bytes for each vertex and thread, and 8 for
     each edge.
 
-    On a GPU, and over edges on disk, the same programs run from all vertices that have out-edges, as in
-    `garaph_py.run_many`: `BFS` from 64 at once, which takes 165 bytes for each vertex (five times as much if distances
-    are above 127), and `SSSP` from up to 16, which takes 380. These visit each edge at most once in a superstep.
+    On a GPU, over edges on disk, and in a graph of many edges whose vertices are a few steps apart, the same programs
+    run from all vertices that have out-edges, as in `garaph_py.run_many`: `BFS` from 64 at once, which takes 165 bytes
+    for each vertex (five times as much if distances are above 127), and `SSSP` from up to 16, which takes 380. These
+    visit each edge at most once in a superstep.
 
     References
     ----------
@@ -106,7 +107,7 @@ def closeness_centrality(
         sums, reached = np.array([found.sum(dtype=np.float64)]), np.array([len(found) - 1])
         return float(closeness(sums, reached, graph.n, wf_improved)[0])
     by_length, sources = has_lengths(graph, distance, name, 0), np.arange(graph.n)
-    if by_programs(graph, device):
+    if by_programs(graph, device) or programs_pay(graph, sources, threads):
         sums, reached, runs = distance_sums(graph, sources, by_length, False, device, threads)
         return runs.result(closeness(sums, reached, graph.n, wf_improved), name)
     kernel, add = (ADD_LENGTHS, lengths_from_each) if by_length else (ADD_DISTANCES, distances)

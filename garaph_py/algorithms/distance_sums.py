@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from ..apps import BFS, SSSP
 from ..executor.levels import SOURCES
+from ..executor.modes import CPU
 from ..graph import Graph
 from ..native import Kernel
 from ..program import VertexProgram
@@ -27,6 +28,14 @@ SUM_BYTES = 16
 """Bytes of a vertex's sum, and of how many sources reach it."""
 TABLE_BYTES = 128
 """Bytes of a vertex's row of a table of 64 levels below 128, and of the words from which it is made."""
+LEAST_EDGES = 1 << 21
+"""Stored edges below which the kernels in memory find sums for many sources as soon as programs: over an R-MAT graph of
+2.1 M, sums over 256 sources took programs 0.95 of the time (docs/decisions/algorithms.md)."""
+PROBES, LEVELS, REACH = 8, 32, 0.25
+"""Searches that show whether programs pay. They have to end within so many levels, and to reach at least this part of
+the vertices on the average. Over graphs where programs take less time, searches end after 6 to 19 levels, and reach
+0.57 to 1 of the vertices. A grid of 1000 * 1000 has some 1,500 levels, and searches in debdocs-web reach 0.02 of the
+vertices at most (docs/decisions/algorithms.md). The numbers between are guesses."""
 TYPES = {"i1": ("i8*", "i64"), "i4": ("i32*", "i64"), "i8": ("i64*", "i64"), "f8": ("f64*", "f64")}
 """The types of a table, and of a bound on its distances, in a kernel."""
 
@@ -65,6 +74,21 @@ def adder(kind: str) -> Kernel:
     """The kernel for tables of this type."""
     table, bound = TYPES[kind]
     return Kernel(f"i64 i64 i64 {table} {bound} bool f64* i64*", add_rows)
+
+
+def programs_pay(graph: Graph, sources: Array, threads: int | None) -> bool:
+    """Whether vertex programs find sums over distances from these sources sooner than the kernels in memory.
+
+    They do if searches from many sources reach most vertices on the same few levels: then one pass over the edges
+    serves all sources, and all threads work on it, while the kernel has a thread for each 64 sources. A few searches
+    show whether that is so.
+    """
+    if graph.m < LEAST_EDGES or not len(sources):
+        return False
+    some = sources[np.linspace(0, len(sources) - 1, min(PROBES, len(sources))).astype(np.int64)]
+    runs = Runs(graph, CPU, threads, 0)
+    (levels,) = runs.tables(searches(graph, some, by_length=False), iterations=LEVELS)
+    return len(runs.stats().history) < LEVELS and bool((levels >= 0).mean() >= REACH)
 
 
 # wide: a graph, which distances to sum, and how to run.

@@ -12,7 +12,7 @@ from ..output.result import Result
 from ..runtime.options import ANY
 from ..system.arguments import explained
 from .dijkstra import ADD_LENGTHS, has_lengths, lengths_from_each
-from .distance_sums import distance_sums
+from .distance_sums import distance_sums, programs_pay
 from .distances import ADD_DISTANCES, distances
 from .in_memory import in_memory
 from .runs import by_programs
@@ -36,8 +36,9 @@ def harmonic_centrality(
     sources : iterable, optional
         Sum over these vertices s only; by default over all.
     device : {"auto", "cpu", "gpu", "hybrid"}
-        If it is ``"gpu"`` or ``"hybrid"``, or if the edges are on disk, vertex programs find the distances, on the
-        device that `garaph_py.run_many` would use. Otherwise a kernel on the CPU finds them (see Notes).
+        If it is ``"gpu"`` or ``"hybrid"``, if the edges are on disk, or if a few searches show that it takes less time,
+        vertex programs find the distances, on the device that `garaph_py.run_many` would use. Otherwise a kernel on the
+        CPU finds them (see Notes).
     threads : int, optional
         By default every core that this process may use. The last bits of sums depend on it.
 
@@ -62,7 +63,8 @@ def harmonic_centrality(
     time, or O(m) for each of the `sources`, at best a 64th of that, and 48 bytes for each vertex and thread. By length,
     each core searches from one source after the other, which takes log n times as long, and 8 bytes more for each edge.
 
-    On a GPU, and over edges on disk, it finds the distances as `closeness_centrality` does, which says what that costs.
+    On a GPU, over edges on disk, and in a graph of many edges whose vertices are a few steps apart, it finds the
+    distances as `closeness_centrality` does, which says what that costs.
 
     References
     ----------
@@ -79,7 +81,7 @@ def harmonic_centrality(
     check_graph(graph, name)
     places = np.arange(graph.n) if sources is None else np.unique(graph.ids.indices(sources))
     by_length = has_lengths(graph, distance, name, 0)
-    if by_programs(graph, device):
+    if by_programs(graph, device) or programs_pay(graph, places, threads):
         sums, _, runs = distance_sums(graph, places, by_length, True, device, threads)
         return runs.result(sums, name)
     kernel, add = (ADD_LENGTHS, lengths_from_each) if by_length else (ADD_DISTANCES, distances)

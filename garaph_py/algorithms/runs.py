@@ -77,10 +77,10 @@ class Runs:
         self._note(done.stats)
         return done.values
 
-    def tables(self, programs: list[VertexProgram]) -> Iterator[Array]:
+    def tables(self, programs: list[VertexProgram], iterations: int | None = None) -> Iterator[Array]:
         """Run programs of one class, as many together as `run_many` does; for each block of them yield what they report
         for each vertex, of which there is one number: shape (n, programs of the block)."""
-        for block in self._blocks(programs):
+        for block in self._blocks(programs, iterations):
             yield block.results[0]().column()[:, None] if block.rows is None else block.rows
             del block  # its table takes no memory during the next run
 
@@ -88,11 +88,10 @@ class Runs:
         """Run programs of one class, as many together as `run_many` does; return what each reports."""
         return [make().values for block in self._blocks(programs) for make in block.results]
 
-    def _blocks(self, programs: list[VertexProgram]) -> Iterator[Block]:
+    def _blocks(self, programs: list[VertexProgram], iterations: int | None = None) -> Iterator[Block]:
         """Run programs of one class in blocks, synchronously."""
-        for block in in_blocks(
-            programs, self.graph, RunOptions(device=self._device, threads=self._threads, sync=True), ignore
-        ):
+        options = RunOptions(iterations=iterations, device=self._device, threads=self._threads, sync=True)
+        for block in in_blocks(programs, self.graph, options, ignore):
             self._note(block.results[0]().stats)
             yield block
             del block

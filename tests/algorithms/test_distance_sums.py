@@ -6,8 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import garaph_py as gp
+from garaph_py.algorithms import distance_sums as module
 from garaph_py.algorithms.closeness_centrality import closeness_centrality
-from garaph_py.algorithms.distance_sums import Lengths, distance_sums
+from garaph_py.algorithms.distance_sums import Lengths, distance_sums, programs_pay
 from garaph_py.algorithms.harmonic_centrality import harmonic_centrality
 from garaph_py.apps.many_bfs import ManyBFS
 from garaph_py.program import bind
@@ -126,3 +127,46 @@ def test_a_gpu_finds_the_same(kind, directed, device, tmp_path):
         assert_same(by_programs(each, kind is not None, device=device), graph, kind is not None)
     result = closeness_centrality(graph, distance=kind is not None, device=device)
     assert result.stats.device != "cpu"
+
+
+FEW = 2000
+"""Vertices of the graphs below, as many as let the searches in them be shallow or deep."""
+EVERY = np.arange(FEW)
+
+
+def close_together(directed=False):
+    rng = np.random.default_rng(1)
+    return gp.from_edges(*rng.integers(0, FEW, (2, 8 * FEW)), vertices=EVERY, directed=directed)
+
+
+def a_path():
+    return gp.from_edges(EVERY[:-1], EVERY[1:], directed=False)
+
+
+def apart():
+    """A tenth of the vertices are close together, the others have one neighbour."""
+    rng, many = np.random.default_rng(1), FEW // 10
+    inside = rng.integers(0, many, (2, 8 * many))
+    pairs = np.arange(many, FEW).reshape(2, -1)
+    return gp.from_edges(*np.concatenate([inside, pairs], axis=1), directed=False)
+
+
+@pytest.mark.parametrize(("make", "pays"), [(close_together, True), (a_path, False), (apart, False)])
+def test_programs_pay_where_vertices_are_close(monkeypatch, make, pays):
+    graph = make()
+    assert not programs_pay(graph, EVERY, 2), "there are few edges"
+    monkeypatch.setattr(module, "LEAST_EDGES", 1)
+    assert programs_pay(graph, EVERY, 2) == pays
+    assert not programs_pay(graph, EVERY[:0], 2)
+
+
+@pytest.mark.parametrize("directed", [False, True])
+def test_sums_in_memory_are_the_same_by_programs(monkeypatch, directed):
+    graph = close_together(directed)
+    found = [closeness_centrality(graph), harmonic_centrality(graph, sources=range(70), threads=1)]
+    monkeypatch.setattr(module, "LEAST_EDGES", 1)
+    again = [closeness_centrality(graph), harmonic_centrality(graph, sources=range(70), threads=1)]
+    assert [len(result.stats.iterations) for result in found] == [1, 1]
+    for one, two in zip(found, again, strict=True):
+        assert len(two.stats.iterations) > 1
+        assert one.values == pytest.approx(two.values, rel=1e-13)
