@@ -150,6 +150,7 @@ def messages(repeats: int) -> None:
     process.start()
     row("two processes, `multiprocessing.Pipe`", f"{microseconds(lambda: (here.send(0), here.recv())):.1f}")
     process.terminate()
+    process.join()
     print()
     table("start", "s")
     command = [sys.executable, "-c", "import garaph_py; garaph_py.run"]

@@ -145,9 +145,9 @@ def betweenness_centrality(
         If `k` is not a number of vertices that the graph has, or `seed` is not a whole number, 0 or more.
     GraphError
         With `weight`, if an edge value is 0 or less. If vertex programs would run: if the graph has parallel edges;
-        with `weight`, if a length is so small that it does not change a distance in float64, or if a directed graph is
-        on disk without values of out-edges; if the edges are on disk, and the graph was opened with too little memory
-        to read them.
+        with `weight`, if all shortest paths to a vertex end with edges so short that they do not change a distance in
+        float64, or if a directed graph is on disk without values of out-edges; if the edges are on disk, and the graph
+        was opened with too little memory to read them.
     DeviceError
         If `device` is ``"gpu"`` or ``"hybrid"``, and no GPU can be used.
 
@@ -157,11 +157,12 @@ def betweenness_centrality(
     m), and 32 bytes for each vertex and thread; with `weight` log n times as long, 48 bytes, and 8 for each edge.
 
     On a GPU, and over edges on disk, the searches are vertex programs. Eight sources, or fewer if the memory is too
-    little, share each pass over the edges. For each eight, a run counts paths forward, and one adds up dependencies
-    backward. Both take an iteration for each level of the search with the most; while few vertices are active, an
-    iteration reads only their edges. With `weight`, a third run finds distances before. They take 72 bytes for each
-    vertex and source of a block. A vertex program cannot tell parallel edges apart, so a pass over the edges first
-    looks for them.
+    little, share each pass over the edges. For each block, one run counts paths forward, and another adds up
+    dependencies backward. Both take an iteration for each level of the search that has most levels; while few vertices
+    are active, an iteration reads only their edges. With `weight`, a third run finds distances before. They take 72
+    bytes for each vertex and source of a block. A vertex program cannot tell parallel edges apart, so a pass over the
+    edges first looks for them. Of edges so short that they do not change a distance in float64, the kernel counts some,
+    and the programs none.
 
     References
     ----------

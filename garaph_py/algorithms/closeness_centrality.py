@@ -56,7 +56,8 @@ def closeness_centrality(
         few searches show that it takes less time, vertex programs find the distances, on the device that
         `garaph_py.run_many` would use. Otherwise a kernel on the CPU finds them (see Notes).
     threads : int, optional
-        By default every core that this process may use.
+        By default every core that this process may use. With `distance`, the last bits of sums
+        depend on it, and on `device`.
 
     Returns
     -------

@@ -28,8 +28,9 @@ def clustering(
     that of its neighbours.
 
     In a directed graph it is ``T_v / (d_v (d_v - 1) - 2 r_v)`` [2]_. T_v is the number of the vertex's directed
-    triangles, which have one of the edges between each two of three vertices: these form up to eight. d_v is the number
-    of the vertex's edges, in both directions, and r_v that of the neighbours to and from which it has one.
+    triangles. A directed triangle has three vertices and, between each two of them, one edge in either direction; three
+    vertices form up to eight. d_v is the number of the vertex's edges, in both directions, and r_v that of the
+    neighbours to and from which it has one.
 
     It is 0 for a vertex with fewer than two neighbours. With `weight`, T_v is the sum of the intensities of the
     vertex's triangles [3]_: ``(w_uv w_vx w_xu)^(1/3)``, where w is the value of an edge divided by the largest in the
@@ -64,9 +65,9 @@ def clustering(
     -----
     It runs a kernel of its own in memory, on all cores; `triangles` says what that costs. With `weight` it takes
     8 bytes more for each vertex and thread, and 32 for each edge, and threads add up in no fixed order, so the last
-    bits of sums differ from call to call. In a directed graph it takes 88 bytes for each vertex, 12.1 more for each
-    vertex and thread, and 36 for each edge, or 48 with `weight`; of these, the values of out-edges stay in memory, as
-    after `Graph.reversed`.
+    bits of sums differ from call to call. In a directed graph it takes instead 88 bytes for each vertex, 12.1 more for
+    each vertex and thread, and 36 for each edge. With `weight`, it takes 48 for each edge; the values of out-edges,
+    which are part of these, stay in memory, as after `Graph.reversed`.
 
     References
     ----------
@@ -111,7 +112,7 @@ def coefficients(graph: Graph, largest: float | None, threads: int | None) -> Re
 
 
 def shares(counts: npt.NDArray[Any], most: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """The coefficients of vertices with so many triangles, of so many that they could have."""
+    """The number of triangles of each vertex divided by the largest possible number; 0 where none is possible."""
     found = np.zeros(len(counts))
     np.divide(counts, most, out=found, where=most > 0)
     return found

@@ -210,9 +210,10 @@ def summed_dependencies(
 
 
 def blocks(sources: list[int], width: int) -> Iterator[tuple[list[int], int]]:
-    """Blocks of sources, and of how many in a block the dependencies have been added already.
+    """Yield blocks of sources; with each, how many of its first sources were in an earlier block.
 
-    Such are in the last block, so that all have the same width: programs of another one would be compiled anew.
+    Only the last block has such sources: it is filled up to the width of the others, because programs of another width
+    would be compiled anew.
     """
     for end in range(width, len(sources) + width, width):
         begin = max(0, min(end, len(sources)) - width)

@@ -64,10 +64,10 @@ def undirected(call: Call, largest: float | None) -> tuple[Adjacency, Array]:
 def directed_sums(call: Call, largest: float | None) -> tuple[Array, Array, int]:
     """For each vertex the sum over its directed triangles, and how many it could have; and how many edges were visited.
 
-    A directed triangle has one of the edges between each two of three vertices. So the sum of the intensities of all
-    that three vertices form, up to eight, is the product of three sums of roots. Without a `largest` weight, each
-    counts 1. A vertex could have a directed triangle with each two of its edges, in either direction between their
-    other ends, but not with the two to and from the same neighbour.
+    A directed triangle has three vertices and, between each two of them, one edge in either direction. So the sum of
+    the intensities of all that three vertices form, up to eight, is the product of three sums of roots. Without a
+    `largest` weight, each counts 1. A vertex could have a directed triangle with each two of its edges, in either
+    direction between their other ends, but not with the two to and from the same neighbour.
     """
     sums, neighbours, visited = intensity_sums(call, *undirected(call, largest))
     edges = simple_degrees(call, [call.arrays.in_edges, call.arrays.out_edges])

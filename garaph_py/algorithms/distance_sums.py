@@ -83,12 +83,18 @@ def programs_pay(graph: Graph, sources: Array, threads: int | None) -> bool:
     serves all sources, and all threads work on it, while the kernel has a thread for each 64 sources. A few searches
     show whether that is so.
     """
+    sources = leading(graph, sources)
     if graph.m < LEAST_EDGES or not len(sources):
         return False
     some = sources[np.linspace(0, len(sources) - 1, min(PROBES, len(sources))).astype(np.int64)]
     runs = Runs(graph, CPU, threads, 0)
     (levels,) = runs.tables(searches(graph, some, by_length=False), iterations=LEVELS)
     return len(runs.stats().history) < LEVELS and bool((levels >= 0).mean() >= REACH)
+
+
+def leading(graph: Graph, sources: Array) -> Array:
+    """The sources that have out-edges; the others reach no other vertex."""
+    return sources[graph.out_degrees[sources] > 0]
 
 
 # wide: a graph, which distances to sum, and how to run.
@@ -101,10 +107,11 @@ def distance_sums(
     """
     runs = Runs(graph, device, threads, SUM_BYTES + (0 if by_length else TABLE_BYTES))
     sums, reached = np.zeros(graph.n), np.zeros(graph.n, np.int64)
-    sources = sources[graph.out_degrees[sources] > 0]
+    sources = leading(graph, sources)
     kernels = [adder(kind) for kind in (("i8", "f8") if by_length else ("i1", "i4"))]
     width = MOST_COLUMNS if by_length else SOURCES
     with called(graph, "distance_sums", kernels, threads) as call:
+        runs.compile_seconds += call.compile_seconds
         for start in range(0, len(sources), width):
             block = sources[start : start + width]
             for table in runs.tables(searches(graph, block, by_length)):

@@ -103,8 +103,8 @@ class WeightedOut(WeightedIn):
 class EdgeSums:
     """Sums over the in-edges or the out-edges of all vertices, a pass over all edges at a time.
 
-    A kernel of its own reads raw edges in memory, unless the caller wants a GPU. Otherwise a vertex program reads them,
-    one run for each pass.
+    A kernel of its own reads raw edges in memory if the caller does not want a GPU. In all other cases a vertex program
+    reads the edges, one run for each pass.
 
     Parameters
     ----------

@@ -40,7 +40,7 @@ def harmonic_centrality(
         vertex programs find the distances, on the device that `garaph_py.run_many` would use. Otherwise a kernel on the
         CPU finds them (see Notes).
     threads : int, optional
-        By default every core that this process may use. The last bits of sums depend on it.
+        By default every core that this process may use. The last bits of sums depend on it, and on `device`.
 
     Returns
     -------

@@ -1,10 +1,10 @@
 """Weakly connected components by a vertex program, which a GPU may run.
 
-Each vertex has a *parent* in its component, at first itself, and parents only become less. In a round, a pass over
+Each vertex has a *parent* in its component, at first itself, and parents only decrease. In a round, a pass over
 in-edges and one over out-edges find the least of the parents' parents at a vertex and its neighbours. The vertex's
-parent, and that parent's own, become as little. So trees of parents are hooked to each other, and become lower: a few
-rounds find all components of any graph [Zhang, Y., A. Azad, Z. Hu, "FastSV: a distributed-memory connected component
-algorithm with fast convergence", SIAM PP 2020].
+parent and that parent's own parent become at most this number. That hooks trees to each other and makes them shallower,
+so that a few rounds find all components of any graph [Zhang, Y., A. Azad, Z. Hu, "FastSV: a distributed-memory
+connected component algorithm with fast convergence", SIAM PP 2020].
 """
 
 from __future__ import annotations
@@ -60,8 +60,8 @@ class LeastNear(VertexProgram):
 def hooked(runs: Runs) -> Array:
     """The least vertex of the weakly connected component of each vertex: uint32, shape (n,).
 
-    Once the parents' parents stay as they are, none is above a neighbour's. Then all in a component are equal. They are
-    a vertex of it, and no vertex is less than its parent's parent, so that they are the least one.
+    When no parent's parent has changed in a round, all vertices of a component have the same one. It is a vertex of the
+    component, and none of the vertices is less than it, so it is the least.
     """
     parents = np.arange(runs.graph.n, dtype=np.uint32)
     above = parents.copy()

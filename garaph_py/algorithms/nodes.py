@@ -35,7 +35,8 @@ def closed_neighbourhood(graph: Graph, places: Array) -> Array:
     """Some vertices and their neighbours in any direction, by internal ids, which ascend."""
     found = np.zeros(graph.n, bool)
     found[places] = True
-    for edges in {graph._arrays.in_edges, graph._arrays.out_edges}:  # one if the graph is undirected
+    arrays = graph._arrays
+    for edges in [arrays.in_edges, arrays.out_edges] if graph.directed else [arrays.in_edges]:
         others, offsets = edges.neighbours, edges.offsets
         for place in np.unique(places):
             found[others[offsets[place] : offsets[place + 1]]] = True

@@ -9,6 +9,7 @@ from typing import Any
 import numpy.typing as npt
 
 from ..events import Iteration, ignore
+from ..executor.gpu import device as gpu_device
 from ..executor.modes import CPU
 from ..graph import Graph
 from ..native.threads import available_cores, check_threads
@@ -58,6 +59,8 @@ class Runs:
     ------
     ParameterError
         If there is no such device or number of threads, even if nothing will be run.
+    DeviceError
+        If the caller wants a GPU, and none can be used, even then.
     """
 
     def __init__(self, graph: Graph, device: str, threads: int | None, vertex_bytes: int) -> None:
@@ -65,6 +68,8 @@ class Runs:
         self.compile_seconds = 0.0
         RunOptions(device=device)  # checks it
         self._device, self._threads = device, check_threads(threads)
+        if wants_gpu(device):
+            gpu_device.find()
         self._records, self._seconds = list[Iteration](), 0.0
         self._last: Stats | None = None
 

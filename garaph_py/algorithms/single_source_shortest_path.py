@@ -116,8 +116,8 @@ def single_source_shortest_path(
     check_graph(graph, "single_source_shortest_path")
     ends = None if targets is None else graph.ids.indices(targets)
     bound, paths = cutoff_of(cutoff, "single_source_shortest_path"), None
-    near = graph.encoding == RAW and not by_programs(graph, device) and (not weight or graph.edge_dtype is None)
-    if ends is not None and near:
+    by_steps = not weight or graph.edge_dtype is None
+    if ends is not None and by_steps and graph.encoding == RAW and not by_programs(graph, device):
         paths = paths_nearby(graph, graph.ids.index(source), ends, threads)
     if paths is not None and bound is not None:
         paths = [path for path in paths if len(path) - 1 <= bound]

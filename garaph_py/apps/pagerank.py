@@ -10,7 +10,7 @@ from ..errors import ParameterError, VerificationError
 from ..program import PerVertex, VertexId
 from ..program.monoids import add
 from .checks import in_sums, require_fraction, require_positive
-from .ranks import RankProgram, divisor, jump_of, specialized, walk_of
+from .ranks import RankProgram, distribution_of, divisor, specialized, walk_of
 
 DANGLING = ("redistribute", "drop")
 STOP = ("sum", "mean", "never")
@@ -21,7 +21,7 @@ class PageRank(RankProgram):
 
     w_uv is the edge's weight, W_u the sum of the weights of u's out-edges, and p_v, the personalization, is 1 / n by
     default. D is the total rank of the dangling vertices, those with W_u = 0. It is shared among all vertices in
-    proportion to p, or to other numbers, and then all ranks sum to 1; or it is dropped, and then D is 0 in the
+    proportion to p, or to `redistribution`, and then all ranks sum to 1; or it is dropped, and then D is 0 in the
     equation.
 
     Parameters
@@ -44,7 +44,7 @@ class PageRank(RankProgram):
         left out have 0, or in an array. By default all vertices have the same.
     redistribution : per vertex
         How much of D each vertex gets, up to a factor, as `personalization`: the mapping `dangling` of NetworkX. By
-        default it is as likely as a jump there.
+        default, in proportion to `personalization`.
     nstart : per vertex
         The first ranks up to a factor, as `personalization`; by default all vertices have the same. The nearer they are
         to the answer, the fewer iterations it takes: give the ranks of a similar graph.
@@ -142,7 +142,7 @@ class PageRank(RankProgram):
         walk = walk_of(self, graph)
         lost = rank[walk.out_weight == 0].sum() * self.redistributed
         gathered = in_sums(graph, rank / np.where(walk.out_weight == 0, 1, walk.out_weight), walk.weighted)
-        shared = walk.jump if self.redistribution is None else jump_of(self, graph, "redistribution")
+        shared = walk.jump if self.redistribution is None else distribution_of(self, graph, "redistribution")
         right = (1 - self.damping) * walk.jump + self.damping * (gathered + lost * shared)
         residual = np.abs(right - rank)
         bound = self.tolerance * (graph.n if self.stop == "mean" else 1) + 64 * np.finfo(self.dtype).eps

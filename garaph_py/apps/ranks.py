@@ -74,7 +74,7 @@ def walk_of(program: RankProgram, graph: Graph) -> Walk:
     """
     weighted = bool(program.weighted) and graph.edge_dtype is not None
     weights = usable_weights(program, graph) if weighted else graph.out_degrees
-    return Walk(jump_of(program, graph), weights, weighted)
+    return Walk(distribution_of(program, graph), weights, weighted)
 
 
 def usable_weights(program: RankProgram, graph: Graph) -> Array:
@@ -97,7 +97,7 @@ def usable_weights(program: RankProgram, graph: Graph) -> Array:
     return out_weights(graph, real.dtype)
 
 
-def jump_of(program: RankProgram, graph: Graph, name: str = "personalization") -> float | Array:
+def distribution_of(program: RankProgram, graph: Graph, name: str = "personalization") -> float | Array:
     """The program's personalization, or another parameter like it, divided by its sum."""
     if getattr(program, name) is None:
         return 1 / max(graph.n, 1)
@@ -160,9 +160,9 @@ def specialized(
     walk = walk_of(program, graph)
     made = carried_out(program, weighted[1] if walk.weighted else general, walk.out_weight, walk.jump)
     if others:
-        made.nstart = jump_of(program, graph, "nstart")
+        made.nstart = distribution_of(program, graph, "nstart")
     if "redistribution" in others:
-        made.redistribution = jump_of(program, graph, "redistribution")
+        made.redistribution = distribution_of(program, graph, "redistribution")
     return made
 
 

@@ -51,9 +51,7 @@ def pagerank(
         raise nx.PowerIterationFailedConvergence(max_iter)
     graph = G.weighted(weight)
     require_edges("pagerank", graph, "edge values of 0 or more", 0, np.inf)
-    program = PageRank(
-        alpha, stop="mean", tolerance=tol, personalization=jump, redistribution=shared, nstart=first
-    )  # fmt: skip
+    program = PageRank(alpha, stop="mean", tolerance=tol, personalization=jump, redistribution=shared, nstart=first)
     result = run_on(graph, program, iterations=max_iter)
     if not result.stats.converged:
         raise nx.PowerIterationFailedConvergence(max_iter)

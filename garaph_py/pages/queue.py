@@ -100,21 +100,24 @@ class PageQueue(Generic[Slot]):
     def peek_streamed(self) -> Page | None:
         """The next page to copy, if there is one; the page stays in the queue.
 
-        Another thread can steal it before the caller takes it only if it is the last one.
+        Before the caller takes it, another thread can steal it: one of the device's own only if it is the last one.
         """
         with self.lock:
             if self.streamed:
                 return self.streamed[0]
         return self.others.peek(self.copying) if self.others else None
 
-    def pop_streamed(self) -> Page | None:
-        """Take the next page to copy, if there is one; its edges count as `copying` until `arrived` is called."""
+    def pop_streamed(self, own_only: bool = False) -> Page | None:
+        """Take the next page to copy, if there is one; its edges count as `copying` until `arrived` is called.
+
+        With `own_only` it takes no page of another device.
+        """
         with self.lock:
             if self.streamed:
                 page = self.streamed.popleft()
                 self.copying += page.edges
                 return page
-        stolen = self.others.pop(self.copying) if self.others else None
+        stolen = None if own_only or self.others is None else self.others.pop(self.copying)
         if stolen is not None:
             with self.lock:
                 self.copying += stolen.edges

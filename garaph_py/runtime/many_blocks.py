@@ -51,7 +51,8 @@ def in_blocks(
     """Run the programs in blocks: as many together as fit, and about equally many in each."""
     if not programs:
         return
-    turned, made = oriented(programs[0], graph), Made()
+    turned = oriented(programs[0], graph)
+    made: Made = {}
     run: Callable[..., Block] = partial(run_block, made=made)
     width, are_searches = 1, type(programs[0]) is BFS
     if are_searches:
@@ -72,7 +73,7 @@ def in_blocks(
 def width_of(bound: BoundProgram, graph: Graph, kept: int = 0) -> int:
     """How many columns of such a program fit a row, and the memory that is left.
 
-    The caller keeps so many bytes for each vertex and column.
+    `kept` is the number of bytes that the caller keeps for each vertex and column.
     """
     numbers = max(len(scalars(bound.value)), len(scalars(bound.accumulator)))
     data = 0 if bound.vertex_data is None else bound.vertex_data.itemsize

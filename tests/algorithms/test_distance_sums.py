@@ -160,6 +160,14 @@ def test_programs_pay_where_vertices_are_close(monkeypatch, make, pays):
     assert not programs_pay(graph, EVERY[:0], 2)
 
 
+def test_sources_without_out_edges_do_not_count(monkeypatch):
+    """A tenth of the vertices lead to all others."""
+    monkeypatch.setattr(module, "LEAST_EDGES", 1)
+    sources, targets = np.random.default_rng(1).integers(0, [[FEW // 10], [FEW]], (2, 40 * FEW // 10))
+    graph = gp.from_edges(sources, targets, vertices=EVERY)
+    assert programs_pay(graph, EVERY, 2)
+
+
 @pytest.mark.parametrize("directed", [False, True])
 def test_sums_in_memory_are_the_same_by_programs(monkeypatch, directed):
     graph = close_together(directed)

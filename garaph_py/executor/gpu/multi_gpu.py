@@ -286,7 +286,7 @@ class MultiGpuExecutor(StepByParts):
         if mode == PULL:  # which skips no page
             own = [list(work.done) for work in works]
             if self._has_pulled:  # the first pull copies edges
-                self._at_once.note(self._stealing.without(seconds, works))
+                self._at_once.note(self._stealing.seconds_of_own(seconds, works))
         self._has_pulled = True
         return self._stealing.in_order(self._in_turn(lambda k: self.gpus[k].results_of_pages(own[k], works[k])), works)
 

@@ -84,9 +84,8 @@ class Pipeline(Generic[Slot]):
             return None
         if self.on_device:
             return AWAIT_END, *self.on_device[0]
-        if (
-            len(self.copies) == self._max_copies or not self.streamed
-        ):  # a page may have ended before its copy is reported
+        # A page may have ended before its copy is reported; then only the copy is left to wait for.
+        if len(self.copies) == self._max_copies or not self.streamed:
             return AWAIT_COPY, *self.copies[0]
         return AWAIT_END, *self.streamed[0]
 
@@ -95,7 +94,7 @@ class Pipeline(Generic[Slot]):
         page = self._queue.peek_streamed()
         if page is None or (self._place(page) is None and not self._free):
             return None
-        page = self._queue.pop_streamed()
+        page = self._queue.pop_streamed(own_only=not self._free)  # another device's page needs a buffer
         if page is None:  # another thread stole it
             return None
         slot = self._place(page)

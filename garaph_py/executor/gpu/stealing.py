@@ -58,6 +58,7 @@ class Thief:
         self._first, self._own = first, len(gpu.residency.pages)
         self._most = len(gpu.launches.tallies) - self._own
         self._stolen: dict[int, int] = {}  # the numbers that it gives to stolen pages, by those among all pages
+        self._originals: list[int] = []  # those among all pages, in the order of the numbers that it gives
         self.victims: list[tuple[Queue, int]] = []
 
     def peek(self, copying: int) -> Page | None:
@@ -69,7 +70,9 @@ class Thief:
             queue, first, page = found
             if queue.remove(page):
                 stolen = self._numbered(first, page)
-                self._stolen[page.number + first] = stolen.number
+                if page.number + first not in self._stolen:
+                    self._stolen[page.number + first] = stolen.number
+                    self._originals.append(page.number + first)
                 return stolen
         return None
 
@@ -120,7 +123,7 @@ class Thief:
         """A page, or a part of one, that the GPU processes, with its number among those of all GPUs."""
         if not self.is_stolen(page):
             return replace(page, number=page.number + self._first)
-        return self._pages[[*self._stolen][page.number - self._own]]
+        return self._pages[self._originals[page.number - self._own]]
 
 
 class Stealing:
@@ -149,8 +152,9 @@ class Stealing:
             if gpu.residency.keeps:
                 thief.keep(queue, gpu.streams.buffers.free)
 
-    def without(self, seconds: Sequence[float], works: Sequence[PageWork]) -> list[float]:
-        """How long each GPU would have taken for its own pages alone, if the `works` took so many `seconds`."""
+    def seconds_of_own(self, seconds: Sequence[float], works: Sequence[PageWork]) -> list[float]:
+        """How long each GPU would have taken for its own pages alone; its work, stolen pages included, took so many
+        `seconds`."""
         pulled = [sum(edges for _, edges, _ in work.ways.values()) for work in works]
         every = zip(seconds, self._gpus, pulled, strict=True)
         return [took * gpu.residency.edges / edges if edges else np.inf for took, gpu, edges in every]

@@ -160,3 +160,34 @@ def test_every_page_is_launched_or_stolen_and_every_buffer_comes_back(data, coun
     assert sorted(page.number for page in (*launched, *stolen)) == list(range(count))
     assert queue.edges == 0
     assert sorted(pipeline._free) == [f"b{k}" for k in range(buffers)]
+
+
+class Another:
+    """A device of which pages can be stolen."""
+
+    def __init__(self, pages):
+        self.pages = pages
+
+    def peek(self, copying):
+        return self.pages[0]
+
+    def pop(self, copying):
+        return self.pages.pop(0)
+
+
+def test_a_page_of_another_device_needs_a_buffer():
+    """The host steals the device's last page, which has a slot, after the device has looked at it."""
+    pages, another = pages_of(2), Another(pages_of(3)[2:])
+    queue = PageQueue.of(pages, {}, {})
+
+    def place(page):
+        if page == pages[0]:
+            return None
+        queue.clear()
+        return "r1"
+
+    pipeline = Pipeline(queue, place, deque(["b0"]), MAX_COPIES)
+    assert pipeline.next() == (COPY_AND_LAUNCH, pages[0], "b0")
+    queue.others = another
+    assert pipeline.next() == (AWAIT_END, pages[0], "b0")
+    assert len(another.pages) == 1

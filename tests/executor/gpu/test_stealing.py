@@ -272,4 +272,4 @@ def test_speeds_are_those_of_a_gpu_s_own_pages():
     works = [SimpleNamespace(ways={"copied": [2, edges, 0]}) for edges in (150, 50)] + [SimpleNamespace(ways={})]
     stealing = Stealing([], [], [])
     stealing._gpus = gpus
-    assert stealing.without([3.0, 2.0, 1.0], works) == [2.0, 4.0, np.inf]
+    assert stealing.seconds_of_own([3.0, 2.0, 1.0], works) == [2.0, 4.0, np.inf]
