@@ -41,8 +41,9 @@ def stolen(monkeypatch):
 def test_a_slow_link(stolen, all_work, processor, encoding):
     graph = gp.rmat(20, directed=False, weights=(1, 255))
     source = int(np.argmax(graph.out_degrees))
+    alone = processor == "gpu"  # a hybrid run cannot be deterministic
     programs = [
-        (gp.apps.PageRank(dtype=np.float64, stop="never", weighted=False), {"deterministic": True, "iterations": 12}),
+        (gp.apps.PageRank(dtype=np.float64, stop="never", weighted=False), {"deterministic": alone, "iterations": 12}),
         (gp.apps.SSSP(source), {"deterministic": False, "mode": "pull", "sync": True}),
         (gp.apps.BFS(source), {"deterministic": False, "mode": "pull", "sync": False}),
     ]
@@ -53,9 +54,9 @@ def test_a_slow_link(stolen, all_work, processor, encoding):
         stolen.clear()
         result = run_with(program, graph, device=processor, gpus=2, **how)
         assert result.stats.note is None or "short" in result.stats.note
-        if processor == "gpu":
+        if alone and encoding == "raw":  # on an idle host, the thread that starts packed copies is slower than a link
             assert stolen
-        if processor == "hybrid" and how["deterministic"]:  # the CPU sums in another order
+        if not alone and "iterations" in how:  # the CPU sums in another order
             np.testing.assert_allclose(result.values, expected.values, rtol=1e-10)
         else:
             assert expected.values.tobytes() == result.values.tobytes()
