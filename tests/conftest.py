@@ -157,6 +157,16 @@ def small_graphs_stand_for_large_ones():
 
 
 @pytest.fixture
+def no_gpu(monkeypatch):
+    """No GPU can be used."""
+
+    def find(number=0):
+        raise DeviceError("no GPU here; buy one")
+
+    monkeypatch.setattr(device, "find", find)
+
+
+@pytest.fixture
 def two_cores():
     """This process, and those that it starts, may use two cores: memory and reads depend on how many there are."""
     allowed = os.sched_getaffinity(0)

@@ -47,8 +47,25 @@ CALLS = {
 }
 """For each function: directions of graphs, arguments, and what of its answer is the same on every device."""
 CASES = [(name, directed) for name, (kinds, _, _) in CALLS.items() for directed in kinds]
-DEFINED_FOR_NONE = ("weakly_connected_components", "number_weakly_connected_components", "katz_centrality", "hits")
-"""Functions that have an answer for a graph without vertices."""
+COMPARED_ELSEWHERE = {
+    "betweenness_centrality": BOTH,
+    "closeness_centrality": BOTH,
+    "harmonic_centrality": BOTH,
+    "topological_generations": DIRECTED,
+    "is_directed_acyclic_graph": DIRECTED,
+}
+"""Functions whose answers on every device other files compare, called without arguments: directions of graphs."""
+CALLED = [(name, directed, CALLS[name][1]) for name, directed in CASES]
+CALLED += [(name, directed, {}) for name, kinds in COMPARED_ELSEWHERE.items() for directed in kinds]
+"""Calls of all these functions: the name, whether the graph is directed, and the arguments."""
+DEFINED_FOR_NONE = (
+    "weakly_connected_components",
+    "number_weakly_connected_components",
+    "katz_centrality",
+    "hits",
+    *COMPARED_ELSEWHERE,
+)
+"""Functions that have an answer for a graph without vertices, unless they are asked about a vertex `u`."""
 LENGTHS = ("shortest_path", "single_source_shortest_path")
 """Functions that by default take every edge for one of length 1."""
 
@@ -90,25 +107,21 @@ def test_paths_by_length_come_from_a_gpu(name, on_gpu):
     assert on_gpu == ["NumPy"]
 
 
+@pytest.mark.usefixtures("no_gpu")
 @pytest.mark.parametrize("device", ["gpu", "hybrid"])
-@pytest.mark.parametrize(("name", "directed"), CASES)
-def test_without_a_gpu_it_is_an_error(name, directed, device, monkeypatch):
+@pytest.mark.parametrize(("name", "directed", "given"), CALLED)
+def test_without_a_gpu_it_is_an_error(name, directed, given, device):
     """Also for a graph in which there is nothing to do."""
-
-    def refused(number=0):
-        raise gp.errors.DeviceError("there is none")
-
-    monkeypatch.setattr("garaph_py.executor.gpu.device.find", refused)
-    vertices = [] if name in DEFINED_FOR_NONE else [HUB, *TARGETS]
+    vertices = [] if name in DEFINED_FOR_NONE and "u" not in given else [HUB, *TARGETS]
     graph = gp.from_edges([], [], vertices=vertices, directed=directed)
-    with pytest.raises(gp.errors.DeviceError, match="there is none"):
-        answer(name, graph, device=device)
+    with pytest.raises(gp.errors.DeviceError, match="no GPU here"):
+        getattr(algorithms, name)(graph, device=device, **given)
 
 
-@pytest.mark.parametrize(("name", "directed"), CASES)
-def test_unknown_devices_are_refused(name, directed):
+@pytest.mark.parametrize(("name", "directed", "given"), CALLED)
+def test_unknown_devices_are_refused(name, directed, given):
     with pytest.raises(gp.errors.ParameterError, match="device='tpu'"):
-        answer(name, random_graph(directed, 40, 70), device="tpu")
+        getattr(algorithms, name)(random_graph(directed, 40, 70), device="tpu", **given)
 
 
 @pytest.mark.gpu

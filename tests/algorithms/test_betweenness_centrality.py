@@ -75,17 +75,6 @@ def test_edges_may_be_on_disk(directed, tmp_path):
     assert (found.stats.threads, found.values.dtype) == (1, np.float64)
 
 
-def test_the_device_is_passed_on(monkeypatch):
-    def refused(number=0):
-        raise gp.errors.DeviceError("there is none")
-
-    monkeypatch.setattr("garaph_py.executor.gpu.device.find", refused)
-    with pytest.raises(gp.errors.DeviceError):
-        betweenness_centrality(gp.from_edges([0, 1], [1, 2]), device="gpu")
-    with pytest.raises(gp.errors.ParameterError, match="device='gqu'"):
-        betweenness_centrality(gp.from_edges([0, 1], [1, 2]), device="gqu")
-
-
 @pytest.mark.slow
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(valued_graphs(least=1))

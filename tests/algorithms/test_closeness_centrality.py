@@ -59,21 +59,8 @@ def test_lengths_may_be_on_disk(tmp_path):
     gp.check(closeness_centrality, stored, found, distance=True)
 
 
-@pytest.mark.parametrize("given", [{}, {"u": 1}], ids=["all", "one"])
-def test_the_device_is_passed_on(given, monkeypatch):
-    def refused(number=0):
-        raise gp.errors.DeviceError("there is none")
-
-    monkeypatch.setattr("garaph_py.executor.gpu.device.find", refused)
-    with pytest.raises(gp.errors.DeviceError):
-        closeness_centrality(gp.from_edges([0, 1], [1, 2]), device="gpu", **given)
-    with pytest.raises(gp.errors.ParameterError, match="device='tpu'"):
-        closeness_centrality(gp.from_edges([0, 1], [1, 2]), device="tpu", **given)
-
-
 def test_a_graph_without_vertices():
-    for device in ("auto", "gpu"):  # nothing is run
-        assert dict(closeness_centrality(pair(0, [], directed=True).ours, device=device)) == {}
+    assert dict(closeness_centrality(pair(0, [], directed=True).ours)) == {}
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -47,11 +47,8 @@ def test_edges_may_be_on_disk(directed, tmp_path):
     assert sum(row.from_disk for row in result.stats.iterations) > 0
 
 
-def test_the_device_is_passed_on(monkeypatch):
-    def refused(number=0):
-        raise gp.errors.DeviceError("there is none")
-
-    monkeypatch.setattr("garaph_py.executor.gpu.device.find", refused)
+@pytest.mark.usefixtures("no_gpu")
+def test_the_device_is_passed_on():
     with pytest.raises(gp.errors.DeviceError):
         ALGORITHMS.core_number(gp.from_edges([0, 1], [1, 2]), device="gpu")
 

@@ -164,7 +164,7 @@ def test_programs_can_be_debugged():
 
 
 @pytest.fixture
-def on_gpu(device_for, interpreting, monkeypatch):
+def one_column_on_gpu(device_for, interpreting, monkeypatch):
     """Runs are on a simulated GPU, which only pulls, and knows no rows of several columns."""
     in_blocks = module.in_blocks
 
@@ -177,7 +177,7 @@ def on_gpu(device_for, interpreting, monkeypatch):
     monkeypatch.setattr(dependencies, "width_of", lambda *_: 1)
 
 
-@pytest.mark.usefixtures("on_gpu")
+@pytest.mark.usefixtures("one_column_on_gpu")
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_simulated_gpu_finds_the_same(kind, way):
@@ -199,7 +199,10 @@ def test_a_gpu_finds_the_same(kind, way, device):
     graph = some_graph(kind, way, 120, 600)
     how = {"weight": WAYS[way], "k": 20, "seed": 1}
     wanted = betweenness_centrality(graph, device="cpu", **how).values
-    assert betweenness_centrality(graph, device=device, **how).values == close(wanted)
+    found = betweenness_centrality(graph, device=device, **how)
+    assert found.values == close(wanted)
+    if device == "gpu":
+        assert found.stats.device != "cpu"
 
 
 @pytest.mark.gpu

@@ -57,15 +57,6 @@ def test_lengths_may_be_on_disk(tmp_path):
     gp.check(harmonic_centrality, stored, found, distance=True)
 
 
-def test_the_device_is_passed_on(monkeypatch):
-    def refused(number=0):
-        raise gp.errors.DeviceError("there is none")
-
-    monkeypatch.setattr("garaph_py.executor.gpu.device.find", refused)
-    with pytest.raises(gp.errors.DeviceError):
-        harmonic_centrality(gp.from_edges([0, 1], [1, 2]), device="gpu")
-
-
 @given(pairs(least=1))
 def test_what_a_vertex_gives_to_all_it_has_in_the_reversed_graph(both):
     """And the sums over single sources add up to that over all."""

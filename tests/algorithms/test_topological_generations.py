@@ -51,18 +51,6 @@ def test_an_undirected_graph_has_no_generations():
         ALGORITHMS.topological_generations(graph)
 
 
-@pytest.mark.parametrize("name", ["topological_generations", "is_directed_acyclic_graph"])
-def test_the_device_is_passed_on(name, monkeypatch):
-    def refused(number=0):
-        raise gp.errors.DeviceError("there is none")
-
-    monkeypatch.setattr("garaph_py.executor.gpu.device.find", refused)
-    with pytest.raises(gp.errors.DeviceError):
-        getattr(ALGORITHMS, name)(gp.from_edges([0, 1], [1, 2]), device="gpu")
-    with pytest.raises(gp.errors.ParameterError, match="device='tpu'"):
-        getattr(ALGORITHMS, name)(gp.from_edges([0, 1], [1, 2]), device="tpu")
-
-
 def test_a_graph_without_vertices_has_no_generations():
     graph = pair(0, [], directed=True).ours
     assert ALGORITHMS.topological_generations(graph) == []

@@ -148,11 +148,8 @@ def test_the_cpu_goes_on_when_the_gpu_fails(device_for, graph_of, gpu_is_faster,
     assert "the CPU goes on" in caplog.text
 
 
-def test_a_part_that_needs_a_gpu_says_that_there_is_none(monkeypatch):
-    def none(number=0):
-        raise DeviceError("no GPU here")
-
-    monkeypatch.setattr("garaph_py.executor.gpu.device.find", none)
+@pytest.mark.usefixtures("no_gpu")
+def test_a_part_that_needs_a_gpu_says_that_there_is_none():
     with pytest.raises(DeviceError, match="no GPU here"):
         ran(gp.apps.BFS(5), rmat(), 2, "gpu")
 

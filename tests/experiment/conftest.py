@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from garaph_py import experiment
-from garaph_py.errors import DeviceError
 from garaph_py.experiment import measure
 from tests.support.experiments import MACHINE
 
@@ -35,13 +34,3 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
 @pytest.fixture
 def no_machine(machine: dict[str, Any]) -> None:
     """A machine that takes no time to describe."""
-
-
-@pytest.fixture
-def no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No GPU can be used."""
-
-    def find(number=0) -> None:
-        raise DeviceError("no GPU here; buy one")
-
-    monkeypatch.setattr("garaph_py.executor.gpu.device.find", find)

@@ -6,7 +6,6 @@ import pytest
 
 import garaph_py as gp
 from garaph_py.dispatch.rates import Speeds
-from garaph_py.errors import DeviceError
 from garaph_py.executor.gpu import device
 from garaph_py.program import bind
 from garaph_py.runtime import speeds
@@ -38,11 +37,7 @@ def test_each_number_of_threads_is_measured_once(measurements):
     assert [threads for threads, _ in measurements] == [1, 2]
 
 
-def test_without_a_gpu_nothing_is_measured(measurements, monkeypatch):
-    def find():
-        raise DeviceError("there is none")
-
-    monkeypatch.setattr(device, "find", find)
+def test_without_a_gpu_nothing_is_measured(measurements, no_gpu):
     assert speeds.measured(2) is None
     assert measurements == []
 

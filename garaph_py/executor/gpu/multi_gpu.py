@@ -15,7 +15,7 @@ import time
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from itertools import accumulate, pairwise
 from typing import Any, ClassVar, Protocol, TypeVar
@@ -53,6 +53,7 @@ from .peers import Peers, link
 from .pinned_pool import Answer
 from .pulls_at_once import PullsAtOnce
 from .push_cost import push_cost
+from .shared_queue import SharedQueue
 from .stealing import Stealing, Thief
 from .timeline import TO_GPUS
 from .turns import Turns, take
@@ -67,38 +68,6 @@ class Host(Notifier, Protocol):
 
     def report(self, state: State, source: PageSource | None = None) -> Array:
         """The reported values; it also finds parents, if not all edges are on the GPUs."""
-
-
-@dataclass
-class SharedQueue:
-    """The page queues of several GPUs as one.
-
-    Attributes
-    ----------
-    queues : list of PageQueue
-        One for each GPU, which numbers its pages by itself.
-    firsts : list of int
-        How many pages the GPUs before each have.
-    """
-
-    queues: list[Any]
-    firsts: list[int]
-
-    @property
-    def edges(self) -> int:
-        return sum(queue.edges for queue in self.queues)
-
-    def steal(self, most: int | None) -> Page | None:
-        """Take work from the GPU that has most left."""
-        for queue, first in sorted(zip(self.queues, self.firsts, strict=True), key=lambda each: -each[0].edges):
-            page: Page | None = queue.steal(most)
-            if page is not None:
-                return replace(page, number=page.number + first)
-        return None
-
-    def clear(self) -> None:
-        for queue in self.queues:
-            queue.clear()
 
 
 class MultiGpuExecutor(StepByParts):
