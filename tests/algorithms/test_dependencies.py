@@ -173,6 +173,8 @@ def one_column_on_gpu(device_for, interpreting, monkeypatch):
         device_for(program, graph)
         return in_blocks(programs, graph, replace(options, mode="pull"), on_event)
 
+    # Before a run has made the GPU of its program, there is one.
+    monkeypatch.setattr("garaph_py.executor.gpu.device.find", lambda number=0: None)
     monkeypatch.setattr(module, "in_blocks", pulled)
     monkeypatch.setattr(dependencies, "width_of", lambda *_: 1)
 

@@ -139,5 +139,7 @@ def on_gpu(device_for, interpreting, monkeypatch):
         devices.append(result.stats.device)
         return result
 
+    # Before a run has made the GPU of its program, there is one.
+    monkeypatch.setattr("garaph_py.executor.gpu.device.find", lambda number=0: None)
     monkeypatch.setattr("garaph_py.runtime.run.execute", pulled)
     return devices
