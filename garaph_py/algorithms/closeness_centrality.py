@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,11 +16,8 @@ from ..output.result import Result
 from ..runtime.options import ANY
 from ..runtime.run import run
 from ..system.arguments import explained
-from .dijkstra import ADD_LENGTHS, has_lengths, lengths_from_each
-from .distance_sums import distance_sums, programs_pay
-from .distances import ADD_DISTANCES, distances
-from .in_memory import in_memory
-from .runs import by_programs
+from .dijkstra import has_lengths
+from .distance_sums import summed_distances
 
 Array = npt.NDArray[Any]
 
@@ -108,13 +106,8 @@ def closeness_centrality(
         sums, reached = np.array([found.sum(dtype=np.float64)]), np.array([len(found) - 1])
         return float(closeness(sums, reached, graph.n, wf_improved)[0])
     by_length, sources = has_lengths(graph, distance, name, 0), np.arange(graph.n)
-    if by_programs(graph, device) or programs_pay(graph, sources, threads):
-        sums, reached, runs = distance_sums(graph, sources, by_length, False, device, threads)
-        return runs.result(closeness(sums, reached, graph.n, wf_improved), name)
-    kernel, add = (ADD_LENGTHS, lengths_from_each) if by_length else (ADD_DISTANCES, distances)
-    with in_memory(graph, name, [kernel], threads) as call:
-        sums, reached, edges = add(call, sources, False)
-        return call.result(closeness(sums, reached, graph.n, wf_improved), edges)
+    result, reached = summed_distances(name, graph, sources, by_length, False, device, threads)
+    return replace(result, values=closeness(result.values, reached, graph.n, wf_improved))
 
 
 def distances_to(u: Any, graph: Graph, by_length: bool, device: str, threads: int | None) -> Array:

@@ -17,10 +17,13 @@ from ..executor.levels import SOURCES
 from ..executor.modes import CPU
 from ..graph import Graph
 from ..native import Kernel
+from ..output.result import Result
 from ..program import VertexProgram
 from ..program.columns import MOST_COLUMNS
-from .in_memory import Call, called
-from .runs import Runs
+from .dijkstra import ADD_LENGTHS, lengths_from_each
+from .distances import ADD_DISTANCES, distances
+from .in_memory import Call, called, in_memory
+from .runs import Runs, by_programs
 
 Array = npt.NDArray[Any]
 
@@ -74,6 +77,23 @@ def adder(kind: str) -> Kernel:
     """The kernel for tables of this type."""
     table, bound = TYPES[kind]
     return Kernel(f"i64 i64 i64 {table} {bound} bool f64* i64*", add_rows)
+
+
+def summed_distances(
+    function: str, graph: Graph, sources: Array, by_length: bool, inverse: bool, device: str, threads: int | None
+) -> tuple[Result, Array]:
+    """The sums over distances from the sources in a call of `function`, by programs or by a kernel in memory.
+
+    Returns a result whose values are the sums, or those of 1 / distance if `inverse`, and how many sources reach each
+    vertex, itself not counted: shape (n,).
+    """
+    if by_programs(graph, device) or programs_pay(graph, sources, threads):
+        sums, reached, runs = distance_sums(graph, sources, by_length, inverse, device, threads)
+        return runs.result(sums, function), reached
+    kernel, add = (ADD_LENGTHS, lengths_from_each) if by_length else (ADD_DISTANCES, distances)
+    with in_memory(graph, function, [kernel], threads) as call:
+        sums, reached, edges = add(call, sources, inverse)
+        return call.result(sums, edges), reached
 
 
 def programs_pay(graph: Graph, sources: Array, threads: int | None) -> bool:

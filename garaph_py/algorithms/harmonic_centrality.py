@@ -11,11 +11,8 @@ from ..graph.arguments import check_graph
 from ..output.result import Result
 from ..runtime.options import ANY
 from ..system.arguments import explained
-from .dijkstra import ADD_LENGTHS, has_lengths, lengths_from_each
-from .distance_sums import distance_sums, programs_pay
-from .distances import ADD_DISTANCES, distances
-from .in_memory import in_memory
-from .runs import by_programs
+from .dijkstra import has_lengths
+from .distance_sums import summed_distances
 
 
 @explained
@@ -81,10 +78,4 @@ def harmonic_centrality(
     check_graph(graph, name)
     places = np.arange(graph.n) if sources is None else np.unique(graph.ids.indices(sources))
     by_length = has_lengths(graph, distance, name, 0)
-    if by_programs(graph, device) or programs_pay(graph, places, threads):
-        sums, _, runs = distance_sums(graph, places, by_length, True, device, threads)
-        return runs.result(sums, name)
-    kernel, add = (ADD_LENGTHS, lengths_from_each) if by_length else (ADD_DISTANCES, distances)
-    with in_memory(graph, name, [kernel], threads) as call:
-        sums, _, edges = add(call, places, True)
-        return call.result(sums, edges)
+    return summed_distances(name, graph, places, by_length, True, device, threads)[0]
