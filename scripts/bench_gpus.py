@@ -16,6 +16,7 @@ iterations, and why a run by itself takes so many.
 from __future__ import annotations
 
 import argparse
+import random
 import time
 from collections.abc import Callable
 from fractions import Fraction
@@ -84,12 +85,13 @@ def in_turns(
 ) -> tuple[dict[str, Times], dict[str, Stats]]:
     """The median times of each way of ``call(**how)``, and the statistics of its last run.
 
+    Each turn has an order of its own: a call after one on two GPUs, or on the CPU's threads, takes longer than others.
     ``check(way, result, first)`` looks at the result of each turn, beside that of the first.
     """
     times: dict[str, list[Times]] = {way: [] for way in ways}
     first, last = None, dict[str, Stats]()
     for turn in range(WARM + max(way.turns for way in ways.values())):
-        for name, way in ways.items():
+        for name, way in random.Random(turn).sample(list(ways.items()), len(ways)):
             if turn >= WARM + way.turns:
                 continue
             for _ in range(1 + way.twice):
