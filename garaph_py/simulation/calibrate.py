@@ -105,7 +105,7 @@ def samples(run: RecordedRun) -> Iterator[Sample]:
     """The iterations of a run that the CPU did alone; those of a chain, or repeated in one step, too."""
     workload, rows, number = run.workload, run.rows, 0
     chains = chains_of(run) if run.options.device == CPU else {}
-    policy, seen = run.options.policy, set[str]()
+    policy, before = run.options.policy, ""
     while number < len(rows):
         mode, count = rows[number]["mode"], chains.get(number, 0)
         in_chain, end = mode == PUSH and count > 0, number + max(count, 1)
@@ -116,8 +116,8 @@ def samples(run: RecordedRun) -> Iterator[Sample]:
                 demand = of_push(workload, activity, CHAIN, 1)
             else:
                 demand = demand_of(workload, activity, mode, policy, run.threads)
-                demand = replace(demand, first=int(demand.mode not in seen))
-                seen.add(demand.mode)
+                demand = replace(demand, first=int(demand.mode != before))
+            before = demand.mode
             yield Sample(run, replace(demand, calls=int(row is rows[end - 1])), row["seconds"])
         number = end
 
@@ -293,11 +293,13 @@ def fitted(
 def columns_of(work: WorkCost, found: Sequence[Sample]) -> dict[str, Array]:
     """What each cost is multiplied by in each iteration: those costs that these iterations may show."""
     sparse = work.mode in (NOTIFY_PULL, PUSH, CHAIN, PUSH_FEW)
-    steps = np.array([doublings(sample.run.workload.vertex_data) for sample in found])
+    data = [sample.run.workload.vertex_data for sample in found]
+    of_lists = [sample.demand.graph_bytes or nbytes for sample, nbytes in zip(found, data, strict=True)]
     columns: dict[str, Array] = {}
 
     def add(name: str, counts: Array, grows: bool = False) -> None:
         columns[name] = counts
+        steps = np.array([doublings(nbytes) for nbytes in (of_lists if name == "vertex" else data)])
         if grows and work.processor == CPU and len(set(steps)) > 1:
             columns[f"{name} doubling"] = counts * steps
 

@@ -223,7 +223,8 @@ def adapted(work: WorkCost, found: Sequence[Sample], pace: float) -> WorkCost:
     seconds = []
     for sample in found:
         data = sample.run.workload.vertex_data
-        seconds.append(sample.seconds / pace - work.of(sample.demand, data) + work.of(sample.demand, 0.0))
+        growth = work.of(sample.demand, data) - work.of(replace(sample.demand, graph_bytes=0.0), 0.0)
+        seconds.append(sample.seconds / pace - growth)
     wholes = [sample.run.seconds / pace for sample in found]
     fitted = fit(list(columns.values()), seconds, wholes, list(expected.values()))
     costs: dict[str, Any] = dict(zip(columns, fitted, strict=True))

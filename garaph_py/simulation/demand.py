@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..dispatch.policy import Policy
 from ..executor import repeat
@@ -25,6 +25,9 @@ executor/gpu/chain.py), a pull of the CPU from active vertices only (executor/cp
 several in one kernel of the GPU, over a small frontier (kernels/push_few.cu), and a pull of the GPU that was launched
 together with others (executor/gpu/pulls_ahead.py)."""
 
+OFFSETS = 8
+"""Offsets, of 8 bytes each, in a cache line of 64 bytes."""
+
 
 @dataclass(frozen=True)
 class Demand:
@@ -39,14 +42,16 @@ class Demand:
     edge : float
         Edges that are gathered in a pull, or followed to notify or to push.
     near, far : float
-        Those, and edges that notified vertices gather, that miss a small and a large cache (`graph.shape.Shape`). In a
-        push of the GPU, `far` are the bytes that it reads in host memory.
+        Those, and edges that notified vertices gather, that miss a small and a large cache (`graph.shape.Shape`). A
+        chain has none: it does not follow the lists in their order. In a push of the GPU, `far` are the bytes that it
+        reads in host memory.
     gathered, notified : float
         In notify-pull: edges that are gathered, and vertices that gather.
     fetched : float
         In a pull: edges for which the value of a source further on is prefetched, which are all or none.
     vertex : float
-        Vertices whose lists are visited: in a pull those with in-edges, or that are not done; otherwise active ones.
+        Vertices whose lists are visited: in a pull those with in-edges, or that are not done; otherwise active ones. In
+        a push, the cache lines of offsets that these are expected to need.
     turn : float
         Vertices that gather, and have another number of edges than the one before.
     irregular : float
@@ -68,8 +73,12 @@ class Demand:
     waited : int
         In a chain: waiting vertices that are looked at to open the next bucket.
     first : int
-        1 if the run has done nothing in this mode before: threads wake up, and memory is touched for the first time.
-        A chain has its `calls` instead.
+        1 if the iteration before was in another mode, or if there was none: threads wake up, and code and data are no
+        longer in the caches. A chain has its `calls` instead. On a GPU: 1 if the run has done nothing in this mode
+        before.
+    graph_bytes : float
+        Bytes of values, offsets, and edges, if active vertices take longer the more there are of these, as in pushes
+        and chains; 0 if it is the vertex data that matters.
     """
 
     mode: str
@@ -91,6 +100,7 @@ class Demand:
     activated: float = 0.0
     mixed: float = 0.0
     alone: float = 0.0
+    graph_bytes: float = 0.0
 
 
 def demand_of(workload: Workload, activity: Activity, mode: str, policy: Policy, cores: int, whole: int = 0) -> Demand:
@@ -131,15 +141,24 @@ def mixed(workload: Workload, activity: Activity) -> float:
 
 def of_push(workload: Workload, activity: Activity, mode: str, cores: int) -> Demand:
     """A push on so many cores, or with `CHAIN` a superstep of a chain that is not the last one."""
-    shape, calls = workload.shape, int(mode != CHAIN)
-    edges = activity.active_edges if activity.followed is None else activity.followed
-    share, graph = edges / cores, workload.vertices * calls
-    return Demand(
-        mode, edges, share, share * shape.near, share * shape.far, vertex=activity.active / cores, graph=graph,
-        calls=calls, waited=0 if calls else activity.waited,
-        irregular=0.0 if calls else activity.active * shape.irregular,
-        activated=changed(workload, activity) / cores,
+    shape, edges = workload.shape, activity.active_edges if activity.followed is None else activity.followed
+    demand = Demand(
+        mode, edges, edges / cores, 0.0, 0.0, activated=changed(workload, activity) / cores,
+        graph_bytes=workload.graph_bytes,
     )  # fmt: skip
+    if mode == CHAIN:
+        irregular = activity.active * shape.irregular
+        return replace(demand, vertex=activity.active, irregular=irregular, waited=activity.waited, calls=0)
+    return replace(
+        demand, near=demand.edge * shape.near, far=demand.edge * shape.far, graph=workload.vertices,
+        vertex=lines_of(activity.active, workload.vertices) / cores,
+    )  # fmt: skip
+
+
+def lines_of(active: int, vertices: int) -> float:
+    """The cache lines that have the offset of one of so many active vertices, if any vertex is as likely to be one."""
+    share = min(active / max(vertices, 1), 1.0)
+    return vertices / OFFSETS * (1 - (1 - share) ** OFFSETS)
 
 
 def imbalance(shape: Shape, policy: Policy, cores: int) -> float:

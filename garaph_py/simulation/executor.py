@@ -74,7 +74,7 @@ class SimulatedCpu:
         self._chains = chains and workload.traits.is_relaxation and not workload.on_disks
         self.pages = workload.pages()
         self._edges_in_memory = self._kept_edges()
-        self._done = set[str]()  # the modes of `Demand` in which something has been done
+        self._before = ""  # the mode of the `Demand` before
 
     @property
     def capabilities(self) -> Capabilities:
@@ -122,7 +122,7 @@ class SimulatedCpu:
         count = supersteps(activities, decision.ahead.push_edges, each)
         if not count:
             return [self.step(activities[0], decision)]
-        pages, done = dict.fromkeys(self.pages, CPU), list[SimulatedStep]()
+        pages, done, self._before = dict.fromkeys(self.pages, CPU), list[SimulatedStep](), CHAIN
         for number, activity in enumerate(activities[:count], 1):
             demand = of_push(self.workload, activity, CHAIN, 1)
             seconds = work.of(replace(demand, calls=int(number == count)), data)
@@ -147,8 +147,8 @@ class SimulatedCpu:
         workload, mode = self.workload, direction_of(decision)
         whole = sum(page.edges for page in whole_pages(decision, self.pages)) if mode == NOTIFY_PULL else 0
         demand = demand_of(workload, activity, mode, self.policy, self.cores, whole)
-        demand = replace(demand, first=int(demand.mode not in self._done), calls=calls)
-        self._done.add(demand.mode)
+        demand = replace(demand, first=int(demand.mode != self._before), calls=calls)
+        self._before = demand.mode
         work = self.costs_of(demand.mode, mode)
         seconds = work.of(demand, workload.vertex_data)
         if mode in (NOTIFY_PULL, PUSH):

@@ -150,7 +150,8 @@ class WorkCost:
         edge = self.edge.seconds(vertex_data)
         gathered = edge if self.gathered is None else self.gathered
         return (
-            edge * demand.edge + gathered * demand.gathered + self.vertex.seconds(vertex_data) * demand.vertex
+            edge * demand.edge + gathered * demand.gathered
+            + self.vertex.seconds(demand.graph_bytes or vertex_data) * demand.vertex
             + self.near * demand.near + self.far.seconds(vertex_data) * demand.far + self.fetched * demand.fetched
             + self.turn * demand.turn + self.irregular * demand.irregular
             + self.notified * demand.notified + self.active * demand.active + self.activated * demand.activated

@@ -203,6 +203,11 @@ class Workload:
         return self.vertices * self.traits.value_bytes
 
     @property
+    def graph_bytes(self) -> int:
+        """Bytes of the vertex values, of the offsets of one direction, and of its edges, without compression."""
+        return self.vertex_data + 8 * self.vertices + (4 + self.traits.edge_value_bytes) * self.edges
+
+    @property
     def back_bytes(self) -> float:
         """Bytes per vertex that the GPU sends back."""
         return self.traits.value_bytes + ACTIVE_BITS / 8

@@ -105,7 +105,8 @@ def test_iterations_beside_a_gpu_have_costs_of_their_own_if_they_are_large_enoug
     work = [*cpu_costs([*alone, *slow])]
     assert {one.beside_gpu for one in work} == {False, True}
     for mode in PULL, PUSH:
-        demand = Demand(mode, 1 << 22, 1 << 22, 0.0, 0.0, vertex=1 << 14, graph=1 << 14)
+        nbytes = 0 if mode == PULL else alone[-1].workload.graph_bytes
+        demand = Demand(mode, 1 << 22, 1 << 22, 0.0, 0.0, vertex=1 << 14, graph=1 << 14, graph_bytes=nbytes)
         seconds = {one.beside_gpu: one.of(demand, 1 << 16) for one in work if one.mode == mode}
         assert seconds[True] == pytest.approx(2 * seconds[False], rel=0.1)
     few = [replace(run, rows=run.rows[-1:], workload=replace(

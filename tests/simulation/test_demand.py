@@ -20,7 +20,16 @@ from garaph_py.program import bind
 from garaph_py.runtime.options import RunOptions
 from garaph_py.simulation import Activity, Machine, Workload, simulate
 from garaph_py.simulation.calibrate import calibrate, samples
-from garaph_py.simulation.demand import CHAIN, PULL_ACTIVE, Demand, demand_of, of_push, repeated, supersteps
+from garaph_py.simulation.demand import (
+    CHAIN,
+    PULL_ACTIVE,
+    Demand,
+    demand_of,
+    lines_of,
+    of_push,
+    repeated,
+    supersteps,
+)
 from garaph_py.simulation.fitting import fit
 from garaph_py.simulation.machine import UnitCost, WorkCost, machine_of, machine_text
 from garaph_py.simulation.recorded import RecordedRun
@@ -100,12 +109,18 @@ def test_edges_of_reached_and_of_other_vertices_are_mixed() -> None:
 
 
 def test_a_push_and_a_notification_by_hand() -> None:
-    push = demand_of(work_of(), Activity(1_000, 8_000), PUSH, AUTO, 2)
-    assert push == Demand(PUSH, 8_000, 4_000, 2_000, 1_000, vertex=500, graph=80_000)
+    nbytes = 80_000 * (4 + 8) + 640_000 * 4  # values and offsets, and edges
+    push = demand_of(work_of(), Activity(40_000, 8_000), PUSH, AUTO, 2)
+    lines = 10_000 * 255 / 256  # of 8 offsets each, of which half are active
+    assert push == Demand(PUSH, 8_000, 4_000, 2_000, 1_000, vertex=lines / 2, graph=80_000, graph_bytes=nbytes)
     in_chain = of_push(work_of(), Activity(1_000, 8_000, waited=7), CHAIN, 1)
-    assert in_chain == Demand(CHAIN, 8_000, 8_000, 4_000, 2_000, vertex=1_000, calls=0, waited=7, irregular=750)
+    assert in_chain == Demand(
+        CHAIN, 8_000, 8_000, 0, 0, vertex=1_000, calls=0, waited=7, irregular=750, graph_bytes=nbytes
+    )
     small = demand_of(work_of(), Activity(96, 4_000), PUSH, AUTO, 2)  # 4,096 edges and vertices are not divided
-    assert (small.edge, small.vertex) == (4_000, 96)
+    assert (small.edge, small.vertex) == (4_000, lines_of(96, 80_000))
+    weighted = work_of(traits=replace(LABELS, edge_value_bytes=4))
+    assert demand_of(weighted, Activity(1, 1), PUSH, AUTO, 2).graph_bytes == nbytes + 640_000 * 4
     notify = demand_of(work_of(), Activity(100, 1_000, gathered=9_000), NOTIFY_PULL, GARAPH, 2)
     lists = 60_000 * 9_000 / 640_000 / 2 * 1.5  # of average length, half of which turn; a partition has 1.5 times more
     assert notify == Demand(
@@ -113,6 +128,14 @@ def test_a_push_and_a_notification_by_hand() -> None:
     )
     few = demand_of(work_of(), Activity(1, 2, gathered=9_000), NOTIFY_PULL, GARAPH, 2)
     assert few.notified == 1.5  # two edges notify two vertices at most, 1.5 of them in one partition
+
+
+def test_the_lines_that_active_vertices_need() -> None:
+    assert lines_of(1, 1 << 20) == pytest.approx(1, rel=1e-5)
+    assert lines_of(80_000, 80_000) == 10_000
+    assert lines_of(0, 0) == 0
+    active = np.random.default_rng(0).permutation(80_000)[:30_000]
+    assert lines_of(30_000, 80_000) == pytest.approx(len(np.unique(active // 8)), rel=0.01)
 
 
 def test_how_far_a_chain_goes() -> None:
@@ -250,13 +273,17 @@ def test_the_costs_of_shapes_are_found_again() -> None:
         assert row.seconds == pytest.approx(was["seconds"], rel=0.15)
 
 
-def test_the_first_iteration_in_a_mode_costs_more() -> None:
+def test_an_iteration_after_one_in_another_mode_costs_more() -> None:
     costs = (WorkCost(CPU, "Labels", mode, UnitCost(1.0), first=1e9) for mode in (PULL, PUSH))
-    machine = Machine(2, tuple(costs))
+    machine, options = Machine(2, tuple(costs)), RunOptions(device=CPU, iterations=9)
     many, few = Activity(70_000, 600_000), Activity(100, 20_000)
-    done = simulate(work_of(*in_order([many, many, few, few])), machine, RunOptions(device=CPU, iterations=9))
-    assert [row.mode for row in done.iterations] == [PULL, PULL, PUSH, PUSH]
-    assert [row.seconds >= 1e9 for row in done.iterations] == [True, False, True, False]
+    work = work_of(*in_order([many, many, few, few, many]))
+    done = simulate(work, machine, options)
+    assert [row.mode for row in done.iterations] == [PULL, PULL, PUSH, PUSH, PULL]
+    assert [row.seconds >= 1e9 for row in done.iterations] == [True, False, True, False, True]
+    rows = [row._asdict() for row in done.iterations]
+    run = RecordedRun("again", work, options, 2, None, tuple(rows))
+    assert [sample.demand.first for sample in samples(run)] == [1, 0, 1, 0, 1]
 
 
 def test_a_short_run_counts_as_much_as_a_long_one() -> None:
