@@ -1,9 +1,10 @@
 """Fit a machine to runs that were measured on it.
 
 CPU: for each program and mode, an iteration takes a constant time, plus a time for each unit of its work
-(`demand.Demand`). Costs per active vertex grow with each doubling of the vertex data; to fit that, graphs of two sizes
-are needed. What depends on the shape of a graph needs several graphs; then the costs of values that are lost from a
-cache grow likewise, and otherwise those per edge. Pushes of a GPU are fitted like iterations of the CPU.
+(`demand.Demand`). Costs per active vertex grow with each doubling of the vertex data, in pushes and chains of all data
+of the graph; to fit that, graphs of two sizes are needed. What depends on the shape of a graph needs several graphs;
+then the costs of values that are lost from a cache grow likewise, and otherwise those per edge. Pushes of a GPU are
+fitted like iterations of the CPU.
 
 The other costs: see `fitting`, `gpu_pulls` for a GPU alone, `sharing` for CPU and GPU together, and `peer_costs` for
 several GPUs. The CPU's iterations in such runs have costs of their own.

@@ -25,9 +25,6 @@ executor/gpu/chain.py), a pull of the CPU from active vertices only (executor/cp
 several in one kernel of the GPU, over a small frontier (kernels/push_few.cu), and a pull of the GPU that was launched
 together with others (executor/gpu/pulls_ahead.py)."""
 
-OFFSETS = 8
-"""Offsets, of 8 bytes each, in a cache line of 64 bytes."""
-
 
 @dataclass(frozen=True)
 class Demand:
@@ -50,8 +47,7 @@ class Demand:
     fetched : float
         In a pull: edges for which the value of a source further on is prefetched, which are all or none.
     vertex : float
-        Vertices whose lists are visited: in a pull those with in-edges, or that are not done; otherwise active ones. In
-        a push, the cache lines of offsets that these are expected to need.
+        Vertices whose lists are visited: in a pull those with in-edges, or that are not done; otherwise active ones.
     turn : float
         Vertices that gather, and have another number of edges than the one before.
     irregular : float
@@ -143,22 +139,14 @@ def of_push(workload: Workload, activity: Activity, mode: str, cores: int) -> De
     """A push on so many cores, or with `CHAIN` a superstep of a chain that is not the last one."""
     shape, edges = workload.shape, activity.active_edges if activity.followed is None else activity.followed
     demand = Demand(
-        mode, edges, edges / cores, 0.0, 0.0, activated=changed(workload, activity) / cores,
-        graph_bytes=workload.graph_bytes,
+        mode, edges, edges / cores, 0.0, 0.0, vertex=activity.active / cores,
+        activated=changed(workload, activity) / cores, graph_bytes=workload.graph_bytes,
     )  # fmt: skip
     if mode == CHAIN:
         irregular = activity.active * shape.irregular
-        return replace(demand, vertex=activity.active, irregular=irregular, waited=activity.waited, calls=0)
-    return replace(
-        demand, near=demand.edge * shape.near, far=demand.edge * shape.far, graph=workload.vertices,
-        vertex=lines_of(activity.active, workload.vertices) / cores,
-    )  # fmt: skip
-
-
-def lines_of(active: int, vertices: int) -> float:
-    """The cache lines that have the offset of one of so many active vertices, if any vertex is as likely to be one."""
-    share = min(active / max(vertices, 1), 1.0)
-    return vertices / OFFSETS * (1 - (1 - share) ** OFFSETS)
+        return replace(demand, irregular=irregular, waited=activity.waited, calls=0)
+    near, far = demand.edge * shape.near, demand.edge * shape.far
+    return replace(demand, near=near, far=far, graph=workload.vertices)
 
 
 def imbalance(shape: Shape, policy: Policy, cores: int) -> float:

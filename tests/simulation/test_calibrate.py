@@ -16,7 +16,7 @@ from garaph_py.dispatch.rates import Speeds
 from garaph_py.errors import FormatError, ParameterError
 from garaph_py.executor.modes import CPU, GPU, PULL, PUSH
 from garaph_py.simulation import read_machine, simulate
-from garaph_py.simulation.calibrate import Sample, calibrate, cpu_costs, fitted
+from garaph_py.simulation.calibrate import Sample, calibrate, cpu_costs, fitted, samples
 from garaph_py.simulation.demand import Demand
 from garaph_py.simulation.machine import WorkCost
 from garaph_py.simulation.recorded import (
@@ -105,9 +105,9 @@ def test_iterations_beside_a_gpu_have_costs_of_their_own_if_they_are_large_enoug
     work = [*cpu_costs([*alone, *slow])]
     assert {one.beside_gpu for one in work} == {False, True}
     for mode in PULL, PUSH:
-        nbytes = 0 if mode == PULL else alone[-1].workload.graph_bytes
-        demand = Demand(mode, 1 << 22, 1 << 22, 0.0, 0.0, vertex=1 << 14, graph=1 << 14, graph_bytes=nbytes)
-        seconds = {one.beside_gpu: one.of(demand, 1 << 16) for one in work if one.mode == mode}
+        demands = [sample.demand for sample in samples(alone[-1]) if sample.demand.mode == mode]
+        most = max(demands, key=lambda demand: demand.edges)
+        seconds = {one.beside_gpu: one.of(most, alone[-1].workload.vertex_data) for one in work if one.mode == mode}
         assert seconds[True] == pytest.approx(2 * seconds[False], rel=0.1)
     few = [replace(run, rows=run.rows[-1:], workload=replace(
         run.workload, activities=run.workload.activities[-1:])) for run in slow]  # fmt: skip

@@ -20,16 +20,7 @@ from garaph_py.program import bind
 from garaph_py.runtime.options import RunOptions
 from garaph_py.simulation import Activity, Machine, Workload, simulate
 from garaph_py.simulation.calibrate import calibrate, samples
-from garaph_py.simulation.demand import (
-    CHAIN,
-    PULL_ACTIVE,
-    Demand,
-    demand_of,
-    lines_of,
-    of_push,
-    repeated,
-    supersteps,
-)
+from garaph_py.simulation.demand import CHAIN, PULL_ACTIVE, Demand, demand_of, of_push, repeated, supersteps
 from garaph_py.simulation.fitting import fit
 from garaph_py.simulation.machine import UnitCost, WorkCost, machine_of, machine_text
 from garaph_py.simulation.recorded import RecordedRun
@@ -110,15 +101,14 @@ def test_edges_of_reached_and_of_other_vertices_are_mixed() -> None:
 
 def test_a_push_and_a_notification_by_hand() -> None:
     nbytes = 80_000 * (4 + 8) + 640_000 * 4  # values and offsets, and edges
-    push = demand_of(work_of(), Activity(40_000, 8_000), PUSH, AUTO, 2)
-    lines = 10_000 * 255 / 256  # of 8 offsets each, of which half are active
-    assert push == Demand(PUSH, 8_000, 4_000, 2_000, 1_000, vertex=lines / 2, graph=80_000, graph_bytes=nbytes)
+    push = demand_of(work_of(), Activity(1_000, 8_000), PUSH, AUTO, 2)
+    assert push == Demand(PUSH, 8_000, 4_000, 2_000, 1_000, vertex=500, graph=80_000, graph_bytes=nbytes)
     in_chain = of_push(work_of(), Activity(1_000, 8_000, waited=7), CHAIN, 1)
     assert in_chain == Demand(
         CHAIN, 8_000, 8_000, 0, 0, vertex=1_000, calls=0, waited=7, irregular=750, graph_bytes=nbytes
     )
     small = demand_of(work_of(), Activity(96, 4_000), PUSH, AUTO, 2)  # 4,096 edges and vertices are not divided
-    assert (small.edge, small.vertex) == (4_000, lines_of(96, 80_000))
+    assert (small.edge, small.vertex) == (4_000, 96)
     weighted = work_of(traits=replace(LABELS, edge_value_bytes=4))
     assert demand_of(weighted, Activity(1, 1), PUSH, AUTO, 2).graph_bytes == nbytes + 640_000 * 4
     notify = demand_of(work_of(), Activity(100, 1_000, gathered=9_000), NOTIFY_PULL, GARAPH, 2)
@@ -128,14 +118,6 @@ def test_a_push_and_a_notification_by_hand() -> None:
     )
     few = demand_of(work_of(), Activity(1, 2, gathered=9_000), NOTIFY_PULL, GARAPH, 2)
     assert few.notified == 1.5  # two edges notify two vertices at most, 1.5 of them in one partition
-
-
-def test_the_lines_that_active_vertices_need() -> None:
-    assert lines_of(1, 1 << 20) == pytest.approx(1, rel=1e-5)
-    assert lines_of(80_000, 80_000) == 10_000
-    assert lines_of(0, 0) == 0
-    active = np.random.default_rng(0).permutation(80_000)[:30_000]
-    assert lines_of(30_000, 80_000) == pytest.approx(len(np.unique(active // 8)), rel=0.01)
 
 
 def test_how_far_a_chain_goes() -> None:
