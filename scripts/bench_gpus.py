@@ -16,7 +16,6 @@ iterations, and why a run by itself takes so many.
 from __future__ import annotations
 
 import argparse
-import random
 import time
 from collections.abc import Callable
 from fractions import Fraction
@@ -85,13 +84,13 @@ def in_turns(
 ) -> tuple[dict[str, Times], dict[str, Stats]]:
     """The median times of each way of ``call(**how)``, and the statistics of its last run.
 
-    Each turn has an order of its own: a call after one on two GPUs, or on the CPU's threads, takes longer than others.
+    Each turn has an order of its own: after calls on two GPUs, or on the CPU's threads, the next ones take longer.
     ``check(way, result, first)`` looks at the result of each turn, beside that of the first.
     """
     times: dict[str, list[Times]] = {way: [] for way in ways}
     first, last = None, dict[str, Stats]()
     for turn in range(WARM + max(way.turns for way in ways.values())):
-        for name, way in random.Random(turn).sample(list(ways.items()), len(ways)):
+        for name, way in in_order(list(ways.items()), turn):
             if turn >= WARM + way.turns:
                 continue
             for _ in range(1 + way.twice):
@@ -103,6 +102,13 @@ def in_turns(
             first, last[name] = first or result, result.stats
             check(name, result, first)
     return {way: Times(*map(median, zip(*taken[WARM:], strict=True))) for way, taken in times.items()}, last
+
+
+def in_order(ways: list[tuple[str, Way]], turn: int) -> list[tuple[str, Way]]:
+    """The ways in the order of a turn: over the turns, each follows each other one equally often (Williams, 1949)."""
+    steps = [(k + 1) // 2 if k % 2 else -(k // 2) for k in range(len(ways))]
+    ordered = [ways[(turn + step) % len(ways)] for step in steps]
+    return ordered[::-1] if turn // len(ways) % 2 else ordered
 
 
 def check(called: str, way: str, result: gp.Result, first: gp.Result) -> None:

@@ -123,7 +123,7 @@ def counts(given: Table, what: str, where: str) -> tuple[int, ...]:
 
 
 def pair(given: Table, key: str, where: str) -> tuple[float, float]:
-    """The pair under a key: seconds, and additional seconds for each doubling of the vertex data (by default 0)."""
+    """The pair under a key: seconds, and additional seconds for each doubling of the data (by default 0)."""
     value = given.get(key, 0.0)
     both = value if isinstance(value, list) else [value, 0.0]
     if len(both) != 2 or not all(is_number(one) and one >= 0 for one in both):

@@ -1,10 +1,10 @@
 """Fit a machine to runs that were measured on it.
 
 CPU: for each program and mode, an iteration takes a constant time, plus a time for each unit of its work
-(`demand.Demand`). Costs per active vertex grow with each doubling of the vertex data, in pushes and chains of all data
-of the graph; to fit that, graphs of two sizes are needed. What depends on the shape of a graph needs several graphs;
-then the costs of values that are lost from a cache grow likewise, and otherwise those per edge. Pushes of a GPU are
-fitted like iterations of the CPU.
+(`demand.Demand`). Costs per active vertex grow with each doubling of the data: in pushes and chains of all bytes of the
+graph, in notify-pulls of the vertex data. To fit that, graphs of two sizes are needed. What depends on the shape of a
+graph needs several graphs; then the costs of values that are lost from a cache grow with the vertex data, and otherwise
+those per edge. Pushes of a GPU are fitted like iterations of the CPU.
 
 The other costs: see `fitting`, `gpu_pulls` for a GPU alone, `sharing` for CPU and GPU together, and `peer_costs` for
 several GPUs. The CPU's iterations in such runs have costs of their own.
@@ -43,6 +43,9 @@ PULLS = PULL, PULL_ACTIVE, PULL_TILED
 """The modes whose fixed time is that of the shortest iteration in any of them, at most."""
 SHAPED = ("near", "far", "fetched", "turn", "irregular", "notified", "active", "graph")
 """The parts of a `Demand` that differ between graphs of one size."""
+LEAST_DOUBLINGS = 0.5
+"""By how many doublings the data of graphs must differ to show how costs grow with it. A guess: graphs of as many
+vertices have nearly as many bytes, and noise would make a slope of the difference."""
 
 
 def calibrate(runs: Sequence[RecordedRun], cores: int | None = None, gpu_memory: int | None = None) -> Machine:
@@ -294,14 +297,14 @@ def fitted(
 def columns_of(work: WorkCost, found: Sequence[Sample]) -> dict[str, Array]:
     """What each cost is multiplied by in each iteration: those costs that these iterations may show."""
     sparse = work.mode in (NOTIFY_PULL, PUSH, CHAIN, PUSH_FEW)
-    data = [sample.run.workload.vertex_data for sample in found]
-    of_lists = [sample.demand.graph_bytes or nbytes for sample, nbytes in zip(found, data, strict=True)]
+    vertex_data = [sample.run.workload.vertex_data for sample in found]
+    graph_bytes = [sample.demand.graph_bytes or nbytes for sample, nbytes in zip(found, vertex_data, strict=True)]
+    of_values, of_graph = (np.array([*map(doublings, nbytes)]) for nbytes in (vertex_data, graph_bytes))
     columns: dict[str, Array] = {}
 
     def add(name: str, counts: Array, grows: bool = False) -> None:
-        columns[name] = counts
-        steps = np.array([doublings(nbytes) for nbytes in (of_lists if name == "vertex" else data)])
-        if grows and work.processor == CPU and len(set(steps)) > 1:
+        columns[name], steps = counts, of_graph if name == "vertex" else of_values
+        if grows and work.processor == CPU and np.ptp(steps) >= LEAST_DOUBLINGS:
             columns[f"{name} doubling"] = counts * steps
 
     def column(name: str) -> Array:

@@ -46,7 +46,7 @@ vertices that a core's cache does not hold their values."""
 ITERATIONS = 10
 """Iterations of a program that is no relaxation, which may never end."""
 UNITS = ("edge", "vertex", "far")
-"""Costs that grow with the vertex data."""
+"""Costs that grow with the data (`UnitCost`)."""
 COSTS = (*UNITS, "gathered", "iteration", *AMOUNTS)
 """The costs of an iteration of the CPU."""
 FIXED = ("first", "call")
@@ -210,7 +210,7 @@ def times(work: WorkCost, program: str, factor: float) -> WorkCost:
 def adapted(work: WorkCost, found: Sequence[Sample], pace: float) -> WorkCost:
     """`work`, adapted to what iterations took on a machine where everything takes `pace` times as long.
 
-    How costs grow with the vertex data stays the same, because the data of these graphs is at most some 2 MiB.
+    How costs grow with the data stays as calibrated, because few of these graphs are larger than the caches.
     """
     columns = {name: np.array([count_of(sample, name) for sample in found], float) for name in COSTS}
     if work.mode != CHAIN and not work.call:

@@ -49,27 +49,29 @@ GARAPH = "garaph"
 
 @dataclass(frozen=True)
 class UnitCost:
-    """Seconds per edge or vertex; they grow with the size of the vertex data, as more accesses miss the caches.
+    """Seconds per edge or vertex; they grow with the data that is accessed, as more accesses miss the caches.
+
+    That is the vertex data or, for vertices in pushes and chains, all bytes of the graph (`Demand.graph_bytes`).
 
     Attributes
     ----------
     base : float
-        Seconds with up to `CACHE_BYTES` of vertex data.
+        Seconds with up to `CACHE_BYTES` of data.
     doubling : float
-        Additional seconds for each doubling of the vertex data beyond that.
+        Additional seconds for each doubling of the data beyond that.
     """
 
     base: float = 0.0
     doubling: float = 0.0
 
-    def seconds(self, vertex_data: float) -> float:
-        """Seconds with `vertex_data` bytes of vertex data."""
-        return self.base + self.doubling * doublings(vertex_data)
+    def seconds(self, nbytes: float) -> float:
+        """Seconds with `nbytes` bytes of data."""
+        return self.base + self.doubling * doublings(nbytes)
 
 
-def doublings(vertex_data: float) -> float:
-    """log2 of `vertex_data` (bytes) over `CACHE_BYTES`, at least 0."""
-    return math.log2(max(vertex_data / CACHE_BYTES, 1.0))
+def doublings(nbytes: float) -> float:
+    """log2 of `nbytes` over `CACHE_BYTES`, at least 0."""
+    return math.log2(max(nbytes / CACHE_BYTES, 1.0))
 
 
 @dataclass(frozen=True)
