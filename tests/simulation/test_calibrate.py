@@ -18,7 +18,7 @@ from garaph_py.executor.modes import CPU, GPU, PULL, PUSH
 from garaph_py.simulation import read_machine, simulate
 from garaph_py.simulation.calibrate import Sample, calibrate, cpu_costs, fitted, samples
 from garaph_py.simulation.demand import Demand
-from garaph_py.simulation.machine import WorkCost
+from garaph_py.simulation.machine import WorkCost, doublings
 from garaph_py.simulation.recorded import (
     copy_rate_of,
     fastest,
@@ -85,6 +85,26 @@ def test_the_prefetch_of_all_edges_is_part_of_the_cost_of_an_edge():
     assert work.fetched == 0
     assert work.edge.base == pytest.approx(1e-9, rel=0.01)
     assert work.edge.doubling == pytest.approx(2e-10, rel=0.01)
+
+
+def test_costs_of_active_vertices_of_pushes_grow_with_the_whole_graph():
+    """The graphs have equally many vertices. If they have nearly equally many edges, too, they show no growth."""
+    run = recorded(18, LABELS, CPU, 1.0)
+
+    def fitted_to(*sizes: int) -> WorkCost:
+        found = []
+        for number, nbytes in enumerate(sizes, 1):
+            for vertices, edges in ((1_000, 9_000), (30_000, 50_000), (200_000, 900_000 * number)):
+                seconds = 1e-4 + edges * 1e-9 + vertices * (2e-8 + 5e-9 * doublings(nbytes))
+                demand = Demand(PUSH, edges, edges, 0.0, 0.0, vertex=vertices, graph_bytes=nbytes)
+                found.append(Sample(run, demand, seconds))
+        return fitted(WorkCost(CPU, "any", PUSH), found)
+
+    work = fitted_to(4 << 20, 32 << 20)
+    assert (work.vertex.base, work.vertex.doubling) == pytest.approx((2e-8, 5e-9), rel=0.01)
+    alike = fitted_to(4 << 20, 5 << 20)
+    assert alike.vertex.doubling == 0
+    assert alike.vertex.base == pytest.approx(2e-8 + 2 * 5e-9, rel=0.1)
 
 
 def test_costs_of_garaph_are_near_the_others_where_its_runs_do_not_show_them():

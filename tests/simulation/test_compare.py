@@ -12,7 +12,9 @@ import garaph_py as gp
 from garaph_py.executor.modes import CPU, NOTIFY_PULL, PULL, PUSH
 from garaph_py.program import VertexProgram
 from garaph_py.simulation import Activity, Machine, compare, simulate
-from garaph_py.simulation.compare import compared, measured, most_alike, started, with_costs
+from garaph_py.simulation.calibrate import Sample
+from garaph_py.simulation.compare import adapted, compared, measured, most_alike, started, with_costs
+from garaph_py.simulation.demand import Demand
 from garaph_py.simulation.machine import UnitCost, WorkCost
 from garaph_py.simulation.recorded import RecordedRun
 from garaph_py.simulation.workload import Traits, bind_for_types, in_order
@@ -52,15 +54,17 @@ def truth(speed: float, factor: float) -> Machine:
         )
         for engine in ("any", "garaph")
     ] + [
-        WorkCost(CPU, "ConnectedComponents", mode, UnitCost(4e-9), UnitCost(2e-8), iteration=1e-7, gathered=3e-9)
+        WorkCost(
+            CPU, "ConnectedComponents", mode, UnitCost(4e-9), UnitCost(2e-8, 5e-9), iteration=1e-7, gathered=3e-9
+        )
         for mode in (PUSH, NOTIFY_PULL)
     ]  # fmt: skip
     both = [
         replace(
             work, program=name, edge=UnitCost(times * work.edge.base, times * work.edge.doubling),
-            vertex=UnitCost(times * work.vertex.base), turn=times * work.turn, graph=times * work.graph,
-            gathered=work.gathered and times * work.gathered, iteration=speed * work.iteration,
-            first=speed * work.first,
+            vertex=UnitCost(times * work.vertex.base, times * work.vertex.doubling), turn=times * work.turn,
+            graph=times * work.graph, gathered=work.gathered and times * work.gathered,
+            iteration=speed * work.iteration, first=speed * work.first,
         )
         for work in labels
         for name, times in (("ConnectedComponents", speed), ("Other", speed * factor))
@@ -90,6 +94,18 @@ def test_costs_on_another_machine_are_found(engine: str) -> None:
     assert again.seconds == pytest.approx(expected.seconds, rel=0.02)
     alike = with_costs(known, "Other", "ConnectedComponents", runs[:2])  # nothing is known of the program itself
     assert [replace(work, program="ConnectedComponents", like=None) for work in alike.work] == [*known.work] * 2
+
+
+def test_how_a_push_grows_with_the_graph_stays_as_calibrated() -> None:
+    """Iterations that take what the known costs say change none of them, however large the graphs are."""
+    known = WorkCost(CPU, "ConnectedComponents", PUSH, UnitCost(1e-9), UnitCost(2e-8, 5e-9))
+    run, found = run_on(truth(1, 1), LABELS, "auto", 1 << 12), []
+    for nbytes in (4 << 20, 32 << 20):
+        for vertices, edges in ((1_000, 9_000), (30_000, 50_000), (200_000, 900_000)):
+            demand = Demand(PUSH, edges, edges, 0.0, 0.0, vertex=vertices, graph_bytes=nbytes)
+            found.append(Sample(run, demand, known.of(demand, run.workload.vertex_data)))
+    vertex = adapted(known, found, 1.0).vertex
+    assert (vertex.base, vertex.doubling) == pytest.approx((2e-8, 5e-9))
 
 
 @pytest.mark.parametrize("call", [0.0, 1e-4])

@@ -21,6 +21,7 @@ from garaph_py.runtime.options import RunOptions
 from garaph_py.simulation import Activity, Machine, Workload, simulate
 from garaph_py.simulation.calibrate import calibrate, samples
 from garaph_py.simulation.demand import CHAIN, PULL_ACTIVE, Demand, demand_of, of_push, repeated, supersteps
+from garaph_py.simulation.executor import SimulatedCpu
 from garaph_py.simulation.fitting import fit
 from garaph_py.simulation.machine import UnitCost, WorkCost, machine_of, machine_text
 from garaph_py.simulation.recorded import RecordedRun
@@ -266,6 +267,31 @@ def test_an_iteration_after_one_in_another_mode_costs_more() -> None:
     rows = [row._asdict() for row in done.iterations]
     run = RecordedRun("again", work, options, 2, None, tuple(rows))
     assert [sample.demand.first for sample in samples(run)] == [1, 0, 1, 0, 1]
+
+
+def test_a_chain_is_another_mode() -> None:
+    costs = (WorkCost(CPU, "Labels", mode, UnitCost(1.0), first=1e9) for mode in (PULL, PUSH, CHAIN))
+    machine, options = Machine(2, tuple(costs)), RunOptions(device=CPU)
+    many, few = Activity(70_000, 600_000), Activity(10, 100)
+    work = work_of(*in_order([many, few, many, few]))
+    done = simulate(work, machine, options)
+    assert [row.mode for row in done.iterations] == [PULL, PUSH, PULL, PUSH]
+    assert [row.seconds >= 1e9 for row in done.iterations] == [True, False, True, False]  # a chain has no such cost
+    run = RecordedRun("chained", work, options, 2, None, tuple(row._asdict() for row in done.iterations))
+    assert [(sample.demand.mode, sample.demand.first) for sample in samples(run)] == [
+        (PULL, 1), (CHAIN, 0), (PULL, 1), (CHAIN, 0),
+    ]  # fmt: skip
+
+
+def test_what_has_the_costs_of_a_push_is_counted_as_one() -> None:
+    """Without costs of their own, a chain loses values from caches, and notifying takes longer in a larger graph."""
+    vertex, few = UnitCost(0.0, 1e-6), Activity(10, 100)
+    machine = Machine(1, (WorkCost(CPU, "Labels", PUSH, near=1e-6, vertex=vertex),))
+    chained = simulate(work_of(few), machine, RunOptions(device=CPU))
+    of_push = 50 * 1e-6 + 10 * vertex.seconds(work_of().graph_bytes)
+    assert chained.seconds == pytest.approx(of_push)
+    cpu = SimulatedCpu(work_of(few), machine, 1, AUTO)
+    assert cpu.notify_seconds(few, [], []) == pytest.approx(of_push)
 
 
 def test_a_short_run_counts_as_much_as_a_long_one() -> None:
