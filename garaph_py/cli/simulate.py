@@ -402,7 +402,7 @@ def show_fit(fit: list[Assessment]) -> None:
         if found := spread(errors):
             say(f"{what}: off by {found[0]:.1%} in the median, {found[1]:.1%} at most")
     if len({size_of(one.run) for one in fit}) < 3:
-        say("note: fewer than three sizes of graphs: without one, the others do not show how costs grow; measure more")
+        say("note: fewer than three sizes of graphs; held-out errors mean little then, so add sizes to the experiment")
 
 
 def show_peers(peers: Peers) -> None:

@@ -88,7 +88,8 @@ class Stats:
         return import_pandas().DataFrame(self.columns())
 
     def __str__(self) -> str:
-        compiled = f"\ncompiling took {show_seconds(self.compile_seconds)} more" if self.compile_seconds else ""
+        took = show_seconds(self.compile_seconds)
+        compiled = f"\ncompiling took {took}, which no row includes" if self.compile_seconds else ""
         return table(self.iterations) + compiled + (f"\n{self.kept}" if self.kept else "")
 
     @property
