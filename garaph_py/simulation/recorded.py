@@ -359,8 +359,8 @@ def read_trace(path: str | os.PathLike[str], engine: str | None = None) -> Recor
         run = traced(facts, [event for event in events if event["ph"] in ("X", "M")], own or ANY)
     except (FileNotFoundError, IsADirectoryError):
         raise FormatError(path, no_such_file(path, WRITE_ONE, ".json")) from None
-    except (ValueError, KeyError, TypeError, ArithmeticError) as error:
-        raise FormatError(path, f"is not a trace of garaph; {WRITE_ONE}") from error
+    except (ValueError, KeyError, TypeError, ArithmeticError):
+        raise FormatError(path, f"is not a trace of garaph; {WRITE_ONE}") from None
     if own is None and engine is None:
         raise ParameterError(
             f"{path}: its run was under the policy {facts['engine']!r}, which is code that a trace alone cannot have "
