@@ -310,7 +310,7 @@ def columns_of(work: WorkCost, found: Sequence[Sample]) -> dict[str, Array]:
     def column(name: str) -> Array:
         return np.array([getattr(sample.demand, name) for sample in found], float)
 
-    shaped = [name for name in SHAPED if column(name).any()]
+    shaped = [name for name in SHAPED if column(name).any() and may_show(work, name)]
     if "fetched" in shaped and (column("fetched") == column("edge")).all():
         shaped.remove("fetched")  # it is part of the cost of an edge
     if len({sample.run.workload.shape for sample in found}) <= len(shaped):
@@ -329,6 +329,12 @@ def columns_of(work: WorkCost, found: Sequence[Sample]) -> dict[str, Array]:
     if (firsts := column("first")).any() and not firsts.all():
         columns["first"] = firsts
     return columns
+
+
+def may_show(work: WorkCost, cost: str) -> bool:
+    """Whether iterations with the costs `work` may show this one. A chain of the CPU does not read lists in their
+    order, so what this order says about caches is not true of it."""
+    return not (work.processor == CPU and work.mode == CHAIN and cost in ("near", "far"))
 
 
 def costs_by_column(work: WorkCost) -> dict[str, float]:

@@ -24,7 +24,7 @@ from ..program import VertexProgram, bind
 from ..program.sources import vertices_of
 from ..runtime.options import RunOptions
 from ..runtime.run import execute
-from .calibrate import Sample, samples
+from .calibrate import Sample, may_show, samples
 from .demand import CHAIN
 from .executor import costs_of
 from .fitting import fit
@@ -212,7 +212,8 @@ def adapted(work: WorkCost, found: Sequence[Sample], pace: float) -> WorkCost:
 
     How costs grow with the data stays as calibrated, because few of these graphs are larger than the caches.
     """
-    columns = {name: np.array([count_of(sample, name) for sample in found], float) for name in COSTS}
+    shown = [name for name in COSTS if may_show(work, name)]
+    columns = {name: np.array([count_of(sample, name) for sample in found], float) for name in shown}
     if work.mode != CHAIN and not work.call:
         del columns["call"]  # it would be another cost of each iteration
     columns = {name: column for name, column in columns.items() if column.any()}

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from ..dispatch.policy import Policy
 from ..executor import repeat
@@ -39,9 +39,8 @@ class Demand:
     edge : float
         Edges that are gathered in a pull, or followed to notify or to push.
     near, far : float
-        Those, and edges that notified vertices gather, that miss a small and a large cache (`graph.shape.Shape`). A
-        chain has none: it does not follow the lists in their order. In a push of the GPU, `far` are the bytes that it
-        reads in host memory.
+        Those, and edges that notified vertices gather, that miss a small and a large cache (`graph.shape.Shape`), if
+        lists are read in order. In a push of the GPU, `far` are the bytes that it reads in host memory.
     gathered, notified : float
         In notify-pull: edges that are gathered, and vertices that gather.
     fetched : float
@@ -137,16 +136,15 @@ def mixed(workload: Workload, activity: Activity) -> float:
 
 def of_push(workload: Workload, activity: Activity, mode: str, cores: int) -> Demand:
     """A push on so many cores, or with `CHAIN` a superstep of a chain that is not the last one."""
-    shape, edges = workload.shape, activity.active_edges if activity.followed is None else activity.followed
-    demand = Demand(
-        mode, edges, edges / cores, 0.0, 0.0, vertex=activity.active / cores,
+    shape, calls = workload.shape, int(mode != CHAIN)
+    edges = activity.active_edges if activity.followed is None else activity.followed
+    share, graph = edges / cores, workload.vertices * calls
+    return Demand(
+        mode, edges, share, share * shape.near, share * shape.far, vertex=activity.active / cores, graph=graph,
+        calls=calls, waited=0 if calls else activity.waited,
+        irregular=0.0 if calls else activity.active * shape.irregular,
         activated=changed(workload, activity) / cores, graph_bytes=workload.graph_bytes,
     )  # fmt: skip
-    if mode == CHAIN:
-        irregular = activity.active * shape.irregular
-        return replace(demand, irregular=irregular, waited=activity.waited, calls=0)
-    near, far = demand.edge * shape.near, demand.edge * shape.far
-    return replace(demand, near=near, far=far, graph=workload.vertices)
 
 
 def imbalance(shape: Shape, policy: Policy, cores: int) -> float:

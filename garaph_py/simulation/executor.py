@@ -118,22 +118,16 @@ class SimulatedCpu:
         if not (self._chains and decision.mode == PUSH and decision.ahead is not None):
             return [self.step(activities[0], decision)]
         work, data = self.costs_of(CHAIN, PUSH), self.workload.vertex_data
-        each = (work.of(self._in_chain(activity, work), data) for activity in activities)
+        each = (work.of(of_push(self.workload, activity, CHAIN, 1), data) for activity in activities)
         count = supersteps(activities, decision.ahead.push_edges, each)
         if not count:
             return [self.step(activities[0], decision)]
         pages, done, self._before = dict.fromkeys(self.pages, CPU), list[SimulatedStep](), CHAIN
         for number, activity in enumerate(activities[:count], 1):
-            demand = self._in_chain(activity, work)
+            demand = of_push(self.workload, activity, CHAIN, 1)
             seconds = work.of(replace(demand, calls=int(number == count)), data)
             done.append(SimulatedStep(demand.edges, seconds, pages))
         return done
-
-    def _in_chain(self, activity: Activity, work: WorkCost) -> Demand:
-        """A superstep of a chain that is not the last one, at these costs; those of a push have `near` and `far`."""
-        demand, shape = of_push(self.workload, activity, CHAIN, 1), self.workload.shape
-        is_push = work.mode == PUSH
-        return replace(demand, near=demand.edge * shape.near, far=demand.edge * shape.far) if is_push else demand
 
     def _repeated(self, activities: Sequence[Activity], decision: Decision) -> list[SimulatedStep]:
         """The iterations of one step; the last one's time includes the cost `call` of the step."""

@@ -106,7 +106,7 @@ def test_a_push_and_a_notification_by_hand() -> None:
     assert push == Demand(PUSH, 8_000, 4_000, 2_000, 1_000, vertex=500, graph=80_000, graph_bytes=nbytes)
     in_chain = of_push(work_of(), Activity(1_000, 8_000, waited=7), CHAIN, 1)
     assert in_chain == Demand(
-        CHAIN, 8_000, 8_000, 0, 0, vertex=1_000, calls=0, waited=7, irregular=750, graph_bytes=nbytes
+        CHAIN, 8_000, 8_000, 4_000, 2_000, vertex=1_000, calls=0, waited=7, irregular=750, graph_bytes=nbytes
     )
     small = demand_of(work_of(), Activity(96, 4_000), PUSH, AUTO, 2)  # 4,096 edges and vertices are not divided
     assert (small.edge, small.vertex) == (4_000, 96)
