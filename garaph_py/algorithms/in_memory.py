@@ -58,30 +58,17 @@ def check_vertices(graph: Graph, function: str) -> None:
 
 
 @dataclass
-class Call:
-    """A call of an algorithm with kernels of its own.
+class Work:
+    """Work over `n` vertices in pieces, which threads share.
 
     Attributes
     ----------
-    function : str
-        The algorithm's name.
-    graph : Graph
     pool : ThreadPool
-    started : float
-        When it began to compute, by `time.perf_counter`.
-    compile_seconds : float
-        The wall time that it took to compile the kernels.
+    n : int
     """
 
-    function: str
-    graph: Graph
     pool: ThreadPool
-    started: float
-    compile_seconds: float
-
-    @property
-    def arrays(self) -> GraphArrays:
-        return self.graph._arrays
+    n: int
 
     def count(self, work: int) -> int:
         """How many pieces to cut work of so many edges or vertices into."""
@@ -92,7 +79,7 @@ class Call:
 
         The pieces have equally many edges if `offsets` are given, or else vertices.
         """
-        last = self.graph.n if last is None else last
+        last = self.n if last is None else last
         if offsets is None:
             return first + bounds_of(last - first, self.count(last - first))
         begin, end = int(offsets[first]), int(offsets[last])
@@ -116,6 +103,31 @@ class Call:
         """Run ``kernel(*arguments)`` once for each thread, and return what the calls return."""
         rows: ArgumentTable = kernel.rows(self.pool.size, *arguments)
         return self.pool.launch(rows)
+
+
+@dataclass
+class Call(Work):
+    """A call of an algorithm with kernels of its own.
+
+    Attributes
+    ----------
+    function : str
+        The algorithm's name.
+    graph : Graph
+    started : float
+        When it began to compute, by `time.perf_counter`.
+    compile_seconds : float
+        The wall time that it took to compile the kernels.
+    """
+
+    function: str
+    graph: Graph
+    started: float
+    compile_seconds: float
+
+    @property
+    def arrays(self) -> GraphArrays:
+        return self.graph._arrays
 
     def run(self, program: VertexProgram, graph: Graph) -> Result:
         """Run a vertex program on the CPU, with as many threads; what it compiles does not count as computing."""
@@ -152,7 +164,7 @@ def called(graph: Graph, function: str, kernels: Sequence[Kernel], threads: int 
         began = perf_counter()
         prepare(kernels)
         started = perf_counter()
-        yield Call(function, graph, pool, started, started - began)
+        yield Call(pool, graph.n, function, graph, started, started - began)
 
 
 @contextmanager

@@ -193,16 +193,16 @@ def strongly_connected_components(graph: Graph, *, device: str = ANY, threads: i
         labels = np.full(graph.n, NONE, np.uint32)
         if graph.m >= SEARCHED and not neighbours_are_near(call.graph):
             label_largest(call, labels)
-        label_rest(call, labels, lists_of(call.graph))
+        label_rest(labels, lists_of(call.graph))
         return call.result(labels.astype(np.int64), 2 * graph.m, ("value",))
 
 
-def label_rest(call: Call, labels: Array, lists: tuple[Array, Array]) -> Array:
+def label_rest(labels: Array, lists: tuple[Array, Array]) -> Array:
     """Label the components of the vertices without a label; return these, a component after those that it leads to.
 
     `lists` are the offsets and the neighbours of out-edges.
     """
-    n = call.graph.n
+    n = len(labels)
     path, entered, stack, finished = np.empty((4, n), np.uint32)
     done = SEARCH_DEPTH_FIRST(
         n, *lists, np.where(labels == NONE, np.uint32(0), np.uint32(NONE)), np.empty(n, np.int64), path, entered, stack,
@@ -217,16 +217,13 @@ def lists_of(graph: Graph) -> tuple[Array, Array]:
     return out.offsets, out.neighbours
 
 
-def components_in_order(graph: Graph, lists: tuple[Array, Array] | None = None) -> tuple[Array, Array]:
+def components_in_order(lists: tuple[Array, Array]) -> tuple[Array, Array]:
     """All vertices, a component after those that it leads to, and where in that order components begin.
 
-    It is the order in which a depth-first search from each vertex in turn finishes them, along `lists`: offsets and
-    neighbours in any order, by default the ascending ones of the graph.
+    It is the order in which a depth-first search from each vertex in turn finishes them, along `lists`: the offsets and
+    the neighbours of out-edges, in any order.
     """
-    name = "strongly_connected_components"
-    check_directed(graph, name)
-    with in_memory(graph, name, [SEARCH_DEPTH_FIRST], 1) as call:
-        labels = np.full(graph.n, NONE, np.uint32)
-        order = label_rest(call, labels, lists or lists_of(call.graph))
+    labels = np.full(len(lists[0]) - 1, NONE, np.uint32)
+    order = label_rest(labels, lists)
     found = labels[order]
-    return order, np.append(0, np.flatnonzero(found[1:] != found[:-1]) + 1)
+    return order, np.append(0, np.flatnonzero(found[1:] != found[:-1]) + 1)[: len(order)]

@@ -14,6 +14,7 @@ from ..executor.cpu.components import find_root, link, most_frequent, root_of
 from ..graph import Graph
 from ..graph.arguments import check_graph
 from ..native import Kernel
+from ..native.threads import ThreadPool
 from ..output.result import Result
 from ..pages.memory import MemoryNeeds, pass_page_edges
 from ..pages.passes import plain
@@ -22,7 +23,7 @@ from ..runtime.options import ANY
 from ..runtime.run import run
 from ..system.arguments import explained
 from . import hooking
-from .in_memory import Call, called
+from .in_memory import Call, Work, called
 from .runs import Runs, wants_gpu
 
 Array = npt.NDArray[Any]
@@ -124,9 +125,12 @@ def weakly_connected_components(graph: Graph, *, device: str = ANY, threads: int
         return runs.result(as_labels(hooking.hooked(runs)), name, ("value",))
     with called(graph, name, [LINK_LISTS, FLATTEN, LABEL], threads) as call:
         parents = np.arange(graph.n, dtype=np.uint32)
-        linked = (link_most if graph.encoding == RAW and not graph.on_disk else link_all)(call, parents)
-        call.on_vertices(FLATTEN, parents)
-        call.on_vertices(LABEL, parents)
+        if graph.encoding == RAW and not graph.on_disk:
+            sides = [(side.offsets, side.neighbours) for side in (call.arrays.in_edges, call.arrays.out_edges)]
+            linked = link_most(call, sides, parents)
+        else:
+            linked = link_all(call, parents)
+        settle(call, parents)
         return call.result(as_labels(parents), linked, ("value",))
 
 
@@ -135,22 +139,49 @@ def as_labels(vertices: Array) -> Array:
     return vertices.view(np.int32) if len(vertices) < 1 << 31 else vertices.astype(np.int64)
 
 
-def link_most(call: Call, parents: Array) -> int:
+def link_most(work: Work, sides: list[tuple[Array, Array]], parents: Array) -> int:
     """Join the ends of all edges in memory, but not of those between vertices that are in the largest tree already.
 
-    Such an edge is found neither at its target nor at its source. Returns how many edges were visited.
+    An edge that leads out of it or into it is found at its other end: `sides` are lists that together have each edge at
+    both ends. Returns how many edges were visited.
     """
-    arrays, chosen = call.arrays, np.ones(call.graph.n, np.uint8)
-    into, out = arrays.in_edges, arrays.out_edges
-    linked = call.on_vertices(LINK_LISTS, into.offsets, into.neighbours, 0, FIRST_EDGES, chosen, parents).sum()
-    call.on_vertices(FLATTEN, parents)
-    if call.graph.n:
+    chosen = np.ones(work.n, np.uint8)
+    linked = work.on_vertices(LINK_LISTS, *sides[0], 0, FIRST_EDGES, chosen, parents).sum()
+    work.on_vertices(FLATTEN, parents)
+    if work.n:
         np.not_equal(parents, most_frequent(parents), out=chosen)
-    for side in (into, out):
-        linked += call.on_vertices(
-            LINK_LISTS, side.offsets, side.neighbours, 0, call.graph.m, chosen, parents, offsets=side.offsets
-        ).sum()
-    return int(linked)
+    return int(linked) + sum(link_chosen(work, side, chosen, parents) for side in sides)
+
+
+def link_chosen(work: Work, side: tuple[Array, Array], chosen: Array, parents: Array) -> int:
+    """Join the ends of all edges in the lists of the `chosen` vertices; return how many there are."""
+    offsets, others = side
+    return int(
+        work.on_vertices(LINK_LISTS, offsets, others, 0, len(others), chosen, parents, offsets=offsets).sum()
+    )  # fmt: skip
+
+
+def labels_of(offsets: Array, others: Array, both: bool, threads: int | None) -> Array:
+    """The component of each vertex of lists of edges in memory, in any order: the least vertex of the same component.
+
+    `both` says whether each edge is in the lists of both its ends.
+    """
+    n = len(offsets) - 1
+    parents, lists = np.arange(n, dtype=np.uint32), (offsets, others)
+    with ThreadPool(threads) as pool:
+        work = Work(pool, n)
+        if both:
+            link_most(work, [lists], parents)
+        else:
+            link_chosen(work, lists, np.ones(n, np.uint8), parents)
+        settle(work, parents)
+    return parents
+
+
+def settle(work: Work, parents: Array) -> None:
+    """Make the root of its tree, which is the least vertex of it, the parent of each vertex."""
+    work.on_vertices(FLATTEN, parents)
+    work.on_vertices(LABEL, parents)
 
 
 def link_all(call: Call, parents: Array) -> int:

@@ -16,14 +16,13 @@ from ..errors import GraphError, ParameterError
 from ..system.arguments import explained
 from .arguments import kind_of
 from .build import BUILDING, build, checked_flags, edge_values
-from .dictionaries import NOBODY, Numbers, Reader
+from .dictionaries import Numbers, Objects, Reader
 from .graph import Graph
+from .nodes import Nodes
 from .number import number_vertices
 
 Array = npt.NDArray[Any]
 
-SPARSE = 8
-"""How many times the number of nodes their greatest integer may be for a table: 32 bytes of memory a node."""
 CHANGED = "another thread has changed the graph while its edges were read; let it wait"
 
 
@@ -63,7 +62,7 @@ def from_networkx(graph: Any, *, weight: str | None = "weight", **options: Any) 
     if not integers and len(set(names)) < len(names):
         raise GraphError("two nodes have the same name as a string, such as 1 and '1'; relabel one of them")
     checked_flags(**{name: options[name] for name in ("drop_self_loops", "drop_parallel") if name in options})
-    sources, targets, weights = columns_of(graph, nodes, weight)
+    sources, targets, weights = columns_of(graph, nodes, weight, options.get("threads"))
     if len(sources) and weights is None and weight not in ("weight", None):
         raise GraphError(f"no edge has an attribute {weight!r}; leave weight out for a graph without edge values")
     numbers, _, ids = number_vertices(names, names, threads=options.get("threads"))
@@ -71,14 +70,14 @@ def from_networkx(graph: Any, *, weight: str | None = "weight", **options: Any) 
     return build(columns, ids, directed=graph.is_directed(), **options)
 
 
-def columns_of(graph: Any, nodes: list[Any], weight: str | None) -> tuple[Array, Array, Any]:
+def columns_of(graph: Any, nodes: list[Any], weight: str | None, threads: int | None) -> tuple[Array, Array, Any]:
     """The edges of a NetworkX graph: the places of their sources and targets among its nodes, and their values.
 
     An undirected edge is there once. The values are an array, or a list of what is not all numbers; None if no edge has
     the attribute.
     """
     if not has_own_edges(graph):
-        lists = Lists(graph, nodes)
+        lists = Lists(graph, Nodes(nodes), threads)
         sources, targets = lists.owners(), lists.neighbours
         weights = lists.weights(weight) if weight is not None else None
         if graph.is_directed():
@@ -87,8 +86,8 @@ def columns_of(graph: Any, nodes: list[Any], weight: str | None) -> tuple[Array,
         if weights is not None:
             weights = weights[once] if isinstance(weights, np.ndarray) else list(compress(weights, once.tolist()))
         return sources[once], targets[once], weights
-    edges = list(graph.edges(data="weight" if weight is None else weight))
-    sources, targets = (places_of((edge[end] for edge in edges), nodes) for end in (0, 1))
+    edges, places = list(graph.edges(data="weight" if weight is None else weight)), Nodes(nodes)
+    sources, targets = (places.find_all(edge[end] for edge in edges) for end in (0, 1))
     return sources, targets, None if weight is None else weights_of([value for _, _, value in edges])
 
 
@@ -117,8 +116,10 @@ class Lists:
     Parameters
     ----------
     graph : networkx.Graph, DiGraph, MultiGraph or MultiDiGraph
-    nodes : list of hashable
-        Its nodes, in any order.
+    nodes : Nodes
+        In any order.
+    threads : int, optional
+        By default every core that this process may use.
 
     Attributes
     ----------
@@ -134,18 +135,22 @@ class Lists:
         If a neighbour is not one of the nodes, or the graph changes meanwhile.
     """
 
-    def __init__(self, graph: Any, nodes: list[Any]) -> None:
+    def __init__(self, graph: Any, nodes: Nodes, threads: int | None = None) -> None:
         self.several = graph.is_multigraph()
-        rows = list(map(graph._adj.__getitem__, nodes))
-        if set(map(type, rows)) != {dict}:
-            rows = [plain(row, self.several) for row in rows]
-        self.offsets = summed(np.fromiter(map(len, rows), np.int64, len(rows)))
-        self._reader = Reader(rows, int(self.offsets[-1]), self.several)
+        self._rows = rows_of(graph._adj, nodes.nodes)
+        lengths = Objects(self._rows, threads).lengths()
+        if lengths is None:
+            self._rows = [plain(row, self.several) for row in self._rows]
+            lengths = np.fromiter(map(len, self._rows), np.int64, len(self._rows))
+        self.offsets = summed(lengths)
+        self._reader = Reader(Objects(self._rows, threads), self.offsets)
         self.neighbours = neighbours_of(self._reader, nodes)
+        self._ends = None
         if self.several:
             parallel = sizes_of(self._reader)
+            self._ends = summed(parallel)
             self.neighbours = np.repeat(self.neighbours, parallel)
-            self.offsets = summed(parallel)[self.offsets]
+            self.offsets = self._ends[self.offsets]
 
     def owners(self) -> Array:
         """The node of each neighbour's list, shape (m,), uint32."""
@@ -158,11 +163,11 @@ class Lists:
 
     def numbers(self, attribute: Any, default: Any) -> Numbers | None:
         """An attribute of the edges; None if its values are not all integers of 64 bits and floats."""
-        return self._reader.numbers(len(self.neighbours), attribute, default)
+        return self._reader.numbers(self._ends, attribute, default)
 
     def attribute(self, attribute: Any, default: Any) -> list[Any]:
         """An attribute of the edges, whatever its values are."""
-        rows = self._reader.rows
+        rows = self._rows
         data = values_of(values_of(rows)) if self.several else values_of(rows)
         found = list(map(methodcaller("get", attribute, default), data))
         if len(found) != len(self.neighbours):
@@ -177,6 +182,13 @@ class Lists:
         return found.values if found.are_given else None
 
 
+def rows_of(adjacency: Any, nodes: list[Any]) -> list[Any]:
+    """The adjacency of each node."""
+    if type(adjacency) is dict and Objects(nodes).are_keys(adjacency):
+        return list(adjacency.values())
+    return list(map(adjacency.__getitem__, nodes))
+
+
 def plain(row: Any, several: bool = False) -> dict[Any, Any]:
     """A node's adjacency as a dictionary, of dictionaries if there are several edges to a neighbour.
 
@@ -187,16 +199,16 @@ def plain(row: Any, several: bool = False) -> dict[Any, Any]:
     return {key: plain(value) for key, value in row.items()} if several else dict(row.items())
 
 
-def neighbours_of(reader: Reader, nodes: list[Any]) -> Array:
+def neighbours_of(reader: Reader, nodes: Nodes) -> Array:
     """The vertices that the keys are."""
-    found = reader.neighbours(nodes, table_of(nodes))
-    return counted(places_of(chain.from_iterable(reader.rows), nodes), reader.m) if found is None else found
+    found = reader.neighbours(nodes.nodes, nodes.table, nodes.vertices if nodes.table is None else {})
+    return counted(nodes.find_all(chain.from_iterable(reader.rows.things)), reader.m) if found is None else found
 
 
 def sizes_of(reader: Reader) -> Array:
     """How many edges there are to each neighbour."""
     found = reader.sizes()
-    return counted(np.fromiter(map(len, values_of(reader.rows)), np.int64), reader.m) if found is None else found
+    return counted(np.fromiter(map(len, values_of(reader.rows.things)), np.int64), reader.m) if found is None else found
 
 
 def counted(numbers: Array, count: int) -> Array:
@@ -209,27 +221,6 @@ def counted(numbers: Array, count: int) -> Array:
 def values_of(mappings: Iterable[Any]) -> Iterator[Any]:
     """The values of some mappings, one after the other."""
     return chain.from_iterable(map(methodcaller("values"), mappings))
-
-
-def places_of(ends: Iterable[Any], nodes: list[Any]) -> Array:
-    """The places of some ends of edges among the nodes, uint32."""
-    places = dict(zip(nodes, range(len(nodes)), strict=True))
-    try:
-        return np.fromiter(map(places.__getitem__, ends), np.uint32)
-    except KeyError as error:
-        raise GraphError(f"the graph has an edge to {error!s:.40}, which is not one of its nodes") from None
-
-
-def table_of(nodes: list[Any]) -> Array | None:
-    """The vertex that each integer is, if all nodes are integers that make a small table; else None.
-
-    Looking up all neighbours in an array takes a third of the time that it takes in a dictionary.
-    """
-    if set(map(type, nodes)) != {int} or min(nodes) < 0 or max(nodes) > SPARSE * len(nodes):
-        return None
-    vertices = np.full(max(nodes) + 1, NOBODY, np.uint32)
-    vertices[nodes] = np.arange(len(nodes), dtype=np.uint32)
-    return vertices
 
 
 def summed(counts: Array) -> Array:

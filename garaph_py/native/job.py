@@ -175,6 +175,14 @@ def work(job, worker):
         pause()
 
 
+def lead(job, threads, helpers):
+    """Publish the job, and take part until it has ended: for a leader that keeps Python's lock meanwhile."""
+    publish(job, threads, helpers)
+    while work(job, LEADER) == 0:
+        pause()
+    return 0
+
+
 def in_turn(entry, rows, row_bytes, calls, results):
     """Do all calls; return how many have failed."""
     failed = 0
@@ -198,6 +206,7 @@ def run_in_turn(table: ArgumentTable) -> Array:
 IN_TURN = Kernel("i64 i64 i64 i64 i64", in_turn)
 PUBLISH = Kernel("i64* i64 i64", publish)
 WORK = Kernel("i64* i64", work)
+LEAD = Kernel("i64* i64 i64", lead, holds_gil=True)
 OFFER, CLOSE = Kernel("i64*", offer), Kernel("i64*", close)
 KERNELS = PUBLISH, WORK, OFFER, CLOSE
 """The kernels that every pool of threads needs."""

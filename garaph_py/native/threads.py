@@ -17,7 +17,7 @@ from ..errors import ParameterError
 from ..events import Span
 from ..system import cgroup, interrupts
 from . import ArgumentTable
-from .job import DONE, ENTRY, FAILED, MADE, MOST_SPINS, NOTING, REMAINING, RESULTS, notes_of
+from .job import DONE, ENTRY, FAILED, LEAD, MADE, MOST_SPINS, NOTING, REMAINING, RESULTS, notes_of
 from .teams import Team, give_back, taken
 
 T = TypeVar("T")
@@ -158,6 +158,28 @@ class ThreadPool:
             notes = own.copy()
             own[:, MADE] = 0
         self._log.append((rows.kernel.name, self.about, started, ended, notes))
+        return rows.results
+
+    def launch_with_lock(self, rows: ArgumentTable) -> Array:
+        """As `launch`, but the caller keeps Python's lock until all calls have ended: for kernels that only read
+        objects of Python, which nobody can change meanwhile.
+
+        Raises
+        ------
+        ProgramError
+            If a call fails.
+        """
+        interrupts.check()
+        if self.size == 1 or len(rows) < 2:
+            for k in range(len(rows)):
+                rows(k)
+            return rows.results
+        team, helpers = self._taken(), min(self.size, len(rows)) - 1
+        threads = team.hire(helpers)
+        team.job[ENTRY : RESULTS + 1] = rows.job
+        LEAD(team.job, threads, helpers)
+        if team.job[FAILED]:
+            raise rows.failure()
         return rows.results
 
     def trace(self) -> None:

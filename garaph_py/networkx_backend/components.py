@@ -12,8 +12,8 @@ import numpy.typing as npt
 
 from .. import algorithms
 from ..algorithms.in_memory import check_in_memory
-from ..algorithms.strongly_connected_components import components_in_order
-from ..algorithms.weakly_connected_components import count_labels
+from ..algorithms.strongly_connected_components import components_in_order, lists_of
+from ..algorithms.weakly_connected_components import count_labels, labels_of
 from ..system.garbage import uncollected
 from .functions import implements
 from .graph import BackendGraph
@@ -24,8 +24,9 @@ Array = npt.NDArray[Any]
 
 def labels(G: BackendGraph) -> Array:
     """The component of each vertex: the first vertex of the same component. Directions of edges do not count."""
-    graph = G.graph
-    return algorithms.weakly_connected_components(graph, threads=threads_for(graph.m)).values
+    if G.rows is not None:
+        return labels_of(G.rows.offsets, G.rows.neighbours, not G.is_directed(), threads_for(len(G.rows.neighbours)))
+    return algorithms.weakly_connected_components(G.graph, threads=threads_for(G.graph.m)).values
 
 
 @uncollected()
@@ -107,7 +108,10 @@ def strong_parts(G: BackendGraph) -> tuple[Array, Array]:
 
     A component comes after those that it leads to. The order is NetworkX's.
     """
-    return components_in_order(G.graph, None if G.rows is None else (G.rows.offsets, G.rows.neighbours))
+    if G.rows is not None:
+        return components_in_order((G.rows.offsets, G.rows.neighbours))
+    check_in_memory(G.graph, "strongly_connected_components")
+    return components_in_order(lists_of(G.graph.unpacked()))
 
 
 @implements()
@@ -116,7 +120,7 @@ def strongly_connected_components(G: BackendGraph) -> Iterator[set[Any]]:
 
     If the edges are on disk, they are in the order of the first nodes.
     """
-    if G.graph.on_disk:
+    if G.rows is None and G.graph.on_disk:
         yield from sets(G, algorithms.strongly_connected_components(G.graph).values)
     else:
         yield from parts(G, *strong_parts(G))
@@ -130,7 +134,8 @@ def given_components(scc: Any) -> str | None:
 @uncollected()
 def condensation(G: BackendGraph, scc: Any = None) -> Any:
     """The graph of the strongly connected components, of NetworkX: an edge for those between two of them."""
-    check_in_memory(G.graph, "condensation")
+    if G.rows is None:
+        check_in_memory(G.graph, "condensation")
     order, starts = strong_parts(G)
     count, label = len(starts), np.empty(len(order), np.int64)
     label[order] = np.repeat(np.arange(count), np.diff(starts, append=len(order)))
@@ -147,10 +152,15 @@ def condensation(G: BackendGraph, scc: Any = None) -> Any:
     return made
 
 
+def strong_count(G: BackendGraph) -> int:
+    """The number of strongly connected components."""
+    return algorithms.number_strongly_connected_components(G.graph) if G.rows is None else len(strong_parts(G)[1])
+
+
 @implements()
 def number_strongly_connected_components(G: BackendGraph) -> int:
     """The number of strongly connected components."""
-    return algorithms.number_strongly_connected_components(G.graph)
+    return strong_count(G)
 
 
 @implements()
@@ -158,4 +168,4 @@ def is_strongly_connected(G: BackendGraph) -> bool:
     """Whether each node reaches all others."""
     if len(G) == 0:
         raise nx.NetworkXPointlessConcept("Connectivity is undefined for the null graph.")
-    return algorithms.is_strongly_connected(G.graph)
+    return algorithms.is_strongly_connected(G.graph) if G.rows is None else strong_count(G) == 1

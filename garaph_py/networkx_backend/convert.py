@@ -9,10 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ..graph import Graph
-from ..graph.csr import from_csr
 from ..graph.networkx import Lists
-from .graph import BackendGraph, backend_graph
-from .runs import threads_for
+from ..graph.nodes import Nodes
+from .graph import BackendGraph, ConvertedGraph, backend_graph
 from .searches import Rows
 from .sweeps import EXACT
 
@@ -55,20 +54,14 @@ def convert_from_nx(
     is_view = hasattr(graph, "_graph")
     if is_view:  # NetworkX's cache does not notice if the graph behind it changes
         graph.__networkx_cache__ = None
-    nodes = list(graph)
+    nodes = Nodes(list(graph))
     lists = Lists(graph, nodes)
     if is_view and not graph.is_directed() and not lists.is_symmetric():
         raise NotImplementedError("the view's filter leaves some edges out in one direction only")
     ((attribute, default),) = edge_attrs.items() if edge_attrs else ((None, None),)
     values = None if attribute is None else numbers(lists, attribute, default, graph.is_directed())
-    made = from_csr(
-        lists.offsets,
-        lists.neighbours,
-        values,
-        directed=graph.is_directed(),
-        threads=threads_for(len(lists.neighbours)),
-    )
-    return BackendGraph(made, nodes, attribute, lists.several, Rows(lists.offsets, lists.neighbours, values))
+    rows = Rows(lists.offsets, lists.neighbours, values)
+    return ConvertedGraph(nodes, rows, graph.is_directed(), lists.several, attribute)
 
 
 def shows_directed(adjacency: Any) -> bool:

@@ -18,7 +18,9 @@ from .searches import levels_in_order
 @implements()
 def is_directed_acyclic_graph(G: BackendGraph) -> bool:
     """Whether the graph is directed and has no cycle."""
-    return algorithms.is_directed_acyclic_graph(G.graph)
+    if G.rows is None:
+        return algorithms.is_directed_acyclic_graph(G.graph)
+    return G.is_directed() and levels_in_order(G.rows)[1]
 
 
 @implements()
@@ -27,7 +29,7 @@ def topological_generations(G: BackendGraph) -> Iterator[list[Any]]:
     if not G.is_directed():
         raise nx.NetworkXError("Topological sort not defined on undirected graphs.")
     if G.rows is not None:
-        generations, whole = levels_in_order(G.rows, G.graph.in_degrees)
+        generations, whole = levels_in_order(G.rows)
         for vertices in generations:
             yield G.named(vertices)
     else:

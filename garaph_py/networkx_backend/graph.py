@@ -10,8 +10,12 @@ import networkx as nx
 import numpy as np
 import numpy.typing as npt
 
+from ..algorithms.strongly_connected_components import lists_of
 from ..graph import Graph
 from ..graph.build import without_values
+from ..graph.csr import from_csr
+from ..graph.nodes import Nodes
+from .runs import threads_for
 from .searches import Rows
 
 Array = npt.NDArray[Any]
@@ -34,21 +38,20 @@ class BackendGraph:
         The edge attribute that the edge values are.
     multigraph : bool
         Whether it was made of a multigraph of NetworkX.
-    rows : Rows, optional
-        The edges of each node in NetworkX's order, if the graph was made of one of NetworkX.
+
+    Attributes
+    ----------
+    rows : Rows or None
+        The edges of each node in NetworkX's order, if they are known.
     """
 
     __networkx_backend__ = "garaph"
+    rows: Rows | None = None
 
     def __init__(
-        self,
-        graph: Graph,
-        nodes: list[Any] | None = None,
-        weight: str | None = WEIGHT,
-        multigraph: bool = False,
-        rows: Rows | None = None,
+        self, graph: Graph, nodes: list[Any] | None = None, weight: str | None = WEIGHT, multigraph: bool = False
     ) -> None:
-        self.graph, self.weight, self.rows, self._nodes, self._multigraph = graph, weight, rows, nodes, multigraph
+        self.graph, self.weight, self._nodes, self._multigraph = graph, weight, nodes, multigraph
 
     @property
     def converted(self) -> bool:
@@ -61,17 +64,18 @@ class BackendGraph:
         return self.graph.ids.array().tolist() if self._nodes is None else self._nodes
 
     @cached_property
-    def _positions(self) -> dict[Any, int]:
-        return dict(zip(self.nodes, range(len(self.nodes)), strict=True))
+    def _places(self) -> Nodes:
+        return Nodes(self.nodes)
+
+    @cached_property
+    def _objects(self) -> Array:
+        return np.fromiter(self.nodes, object, len(self.nodes))
 
     def find(self, node: Any) -> int | None:
         """The vertex that a node is; None if it is not in the graph."""
         if self._nodes is None:
             return self.graph.ids.find(node)
-        try:
-            return self._positions.get(node)
-        except TypeError:  # it is a list, or has one in it, and so cannot be a node
-            return None
+        return self._places.find(node)
 
     def id_of(self, vertex: int) -> Any:
         """The id by which programs know a vertex."""
@@ -79,10 +83,9 @@ class BackendGraph:
 
     def named(self, vertices: Array) -> list[Any]:
         """The nodes that some vertices are."""
-        if self._nodes is None:
-            names: list[Any] = self.graph.ids.take(vertices).tolist()
-            return names
-        return list(map(self._nodes.__getitem__, vertices.tolist()))
+        found = self.graph.ids.take(vertices) if self._nodes is None else self._objects.take(vertices)
+        names: list[Any] = found.tolist()
+        return names
 
     def keyed(self, values: Array) -> dict[Any, Any]:
         """A dictionary from all nodes, in order, to these values as numbers of Python."""
@@ -120,13 +123,12 @@ class BackendGraph:
     @property
     def own_rows(self) -> Rows:
         """`rows`, or, if they are not known, the lists of the graph, whose edges must be in memory."""
-        out = self.graph._arrays.out_edges
-        return Rows(out.offsets, out.neighbours) if self.rows is None else self.rows
+        return self.rows or Rows(*lists_of(self.graph))
 
     @property
     def back_rows(self) -> Rows | None:
         """The edges that lead to each node, if `rows` are known. Of a directed graph, in the order of nodes."""
-        if self.rows is None or not self.graph.directed:
+        if self.rows is None or not self.is_directed():
             return self.rows
         into = self.graph._arrays.in_edges
         return Rows(into.offsets, into.neighbours)
@@ -180,6 +182,38 @@ class BackendGraph:
 
     def __repr__(self) -> str:
         return f"<BackendGraph of {self.graph!r}>"
+
+
+class ConvertedGraph(BackendGraph):
+    """A graph of NetworkX as arrays. The `Graph` is built when a function first needs it: many need only `rows`.
+
+    Parameters
+    ----------
+    nodes : Nodes
+    rows : Rows
+    directed, multigraph : bool
+    weight : str, optional
+        The edge attribute that the values of `rows` are.
+    """
+
+    def __init__(self, nodes: Nodes, rows: Rows, directed: bool, multigraph: bool, weight: str | None) -> None:
+        self._places, self._nodes, self.rows, self.weight = nodes, nodes.nodes, rows, weight
+        self._directed, self._multigraph = directed, multigraph
+
+    @cached_property
+    def graph(self) -> Graph:  # type: ignore[override]
+        rows = self.rows
+        assert rows is not None
+        threads = threads_for(len(rows.neighbours))
+        return from_csr(rows.offsets, rows.neighbours, rows.values, directed=self._directed, threads=threads)
+
+    def is_directed(self) -> bool:
+        return self._directed
+
+    def number_of_nodes(self) -> int:
+        return len(self.nodes)
+
+    order = __len__ = number_of_nodes
 
 
 def backend_graph(graph: Graph | BackendGraph) -> BackendGraph:

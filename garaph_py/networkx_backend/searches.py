@@ -162,11 +162,12 @@ def search_from(rows: Rows, sources: Sequence[int], depth: int | None = None) ->
     return Search(queue[:stop], level, parent)
 
 
-def levels_in_order(rows: Rows, in_degrees: Array) -> tuple[list[Array], bool]:
+def levels_in_order(rows: Rows) -> tuple[list[Array], bool]:
     """The vertices without in-edges, those that only these lead to, and so on, and whether they are all vertices."""
-    n = len(in_degrees)
+    n = len(rows.offsets) - 1
+    in_degrees = np.bincount(rows.neighbours, minlength=n)
     queue, bounds = np.empty(n, np.uint32), np.empty(n + 1, np.int64)
-    count = REMOVE(n, rows.offsets, rows.neighbours, in_degrees.astype(np.int64), queue, bounds)
+    count = REMOVE(n, rows.offsets, rows.neighbours, in_degrees, queue, bounds)
     cuts = bounds[: count + 1].tolist()
     return [queue[first:last] for first, last in pairwise(cuts)], cuts[-1] == n
 

@@ -60,6 +60,22 @@ def test_labels_are_roots_where_parents_are_none(called, encoding, monkeypatch):
     np.testing.assert_array_equal(found.values, twins.components(edges))
 
 
+@pytest.mark.parametrize("both", [True, False])
+@pytest.mark.parametrize("called", GRAPHS)
+def test_lists_in_any_order_are_enough(called, both):
+    edges, rng = GRAPHS[called], np.random.default_rng(1)
+    order = rng.permutation(len(edges.sources) * (1 + both))
+    sources = np.concatenate([edges.sources, edges.targets])[: len(order)][order]
+    targets = np.concatenate([edges.targets, edges.sources])[: len(order)][order]
+    grouped = np.argsort(sources, kind="stable")
+    offsets = np.append(0, np.cumsum(np.bincount(sources, minlength=edges.n)))
+    graph = from_numbered_edges(edges.sources, edges.targets, edges.n)
+    expected = gp.algorithms.weakly_connected_components(graph).values
+    for threads in (1, 3):
+        found = module.labels_of(offsets, targets[grouped].astype(np.uint32), both, threads)
+        assert found.tolist() == expected.tolist()
+
+
 def test_edges_within_the_largest_tree_are_left_out():
     edges = GRAPHS["dense"]
     graph = from_numbered_edges(edges.sources, edges.targets, edges.n)

@@ -3,6 +3,7 @@
 import gc
 import sys
 from collections import OrderedDict
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -10,22 +11,42 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from garaph_py.graph import dictionaries
-from garaph_py.graph.dictionaries import Reader
-from garaph_py.graph.networkx import table_of
+from garaph_py.graph.dictionaries import Objects, Reader
+from garaph_py.graph.networkx import summed
+from garaph_py.graph.nodes import Nodes
+from garaph_py.native.kernel import address_of
 from garaph_py.system.garbage import uncollected
 
-KERNELS = "NEIGHBOURS", "SIZES", "VALUES"
 WEIGHTS = st.one_of(st.integers(-(2**63), 2**63 - 1), st.floats(allow_nan=False))
 ROWS = st.lists(st.dictionaries(st.integers(0, 9), st.dictionaries(st.sampled_from("abw"), WEIGHTS), max_size=12))
 
 
-def reader(rows, several=False):
-    return Reader(rows, sum(map(len, rows)), several)
+def reader(rows, bounds=None):
+    return Reader(Objects(rows), summed(list(map(len, rows))) if bounds is None else np.array(bounds))
+
+
+def neighbours(rows, nodes):
+    places = Nodes(nodes)
+    return reader(rows).neighbours(nodes, places.table, {} if places.table is not None else places.vertices)
+
+
+def numbers(rows, attribute, default, several=False):
+    ends = summed([len(edges) for row in rows for edges in row.values()]) if several else None
+    return reader(rows).numbers(ends, attribute, default)
 
 
 def in_python(monkeypatch):
-    for name in KERNELS:
-        monkeypatch.setattr(dictionaries, name, getattr(dictionaries, name).function)
+    """Have kernels run as Python functions, a part after the other."""
+
+    def launched(objects, kernel, cuts, *more):
+        results = []
+        for first, last in pairwise(cuts.tolist()):
+            scratch = np.zeros(dictionaries.LINE, np.int64)
+            given = dictionaries.interface(), dictionaries.items_of(objects.things), first, last, scratch
+            results.append(kernel.function(*given, address_of(scratch), None, *more))
+        return results
+
+    monkeypatch.setattr(Objects, "launched", launched)
 
 
 @pytest.fixture(params=["compiled", "python"])
@@ -40,14 +61,14 @@ def test_neighbours_are_the_vertices_of_the_keys(nodes):
     nodes = list(nodes)
     rows = [{key: {} for key in [*nodes[k:], nodes[0]]} for k in range(len(nodes))]
     expected = [nodes.index(key) for row in rows for key in row]
-    assert reader(rows).neighbours(nodes, table_of(nodes)).tolist() == expected
+    assert neighbours(rows, nodes).tolist() == expected
 
 
 @pytest.mark.usefixtures("_way")
 @pytest.mark.parametrize("key", [1.0, True, np.int64(1), 2.5, (1, 2), "b", 99, -1, 2**70])
 @pytest.mark.parametrize("nodes", [[0, 1, 2], [10**12, 1, 2], ["a", 1]])
 def test_keys_that_are_not_exactly_a_node_are_for_python(nodes, key):
-    assert reader([{nodes[0]: {}}, {key: {}}]).neighbours(nodes, table_of(nodes)) is None
+    assert neighbours([{nodes[0]: {}}, {key: {}}], nodes) is None
 
 
 @pytest.mark.usefixtures("_way")
@@ -56,7 +77,7 @@ def test_nodes_with_code_of_their_own_are_for_python():
         __slots__ = ()
 
     for nodes in ([Name("a"), "b"], [(1, 2)], [2.5]):
-        assert reader([dict.fromkeys(nodes)]).neighbours(nodes, None) is None
+        assert neighbours([dict.fromkeys(nodes)], nodes) is None
 
 
 @pytest.mark.usefixtures("_way")
@@ -71,12 +92,12 @@ def test_nodes_with_code_of_their_own_are_for_python():
 )
 def test_numbers_are_integers_until_there_is_a_float(values, expected, mixed):
     rows = [{0: {"a": 1, "w": value}} for value in values] + [{}]
-    found, is_mixed, is_given = reader(rows).numbers(len(values), "w", 1)
+    found, is_mixed, is_given = numbers(rows, "w", 1)
     assert found.dtype == expected.dtype
     assert found.tolist() == expected.tolist()
     assert is_mixed == mixed
     assert is_given
-    assert not reader(rows).numbers(len(values), "v", 1).are_given
+    assert not numbers(rows, "v", 1).are_given
 
 
 @pytest.mark.usefixtures("_way")
@@ -84,8 +105,8 @@ def test_numbers_are_integers_until_there_is_a_float(values, expected, mixed):
     "data", [{"w": True}, {"w": np.float64(1)}, {"w": None}, {"w": 2**63}, OrderedDict(w=1), 5, None]
 )
 def test_values_of_other_types_are_for_python(data):
-    assert reader([{0: {"w": 1}, 1: data}]).numbers(2, "w", 1) is None
-    assert reader([{0: {"w": 1}}]).numbers(1, ("w",), 1) is None
+    assert numbers([{0: {"w": 1}, 1: data}], "w", 1) is None
+    assert numbers([{0: {"w": 1}}], ("w",), 1) is None
 
 
 class Alike:
@@ -116,7 +137,7 @@ def test_no_key_is_compared_by_code_of_its_own(key, several):
     data = [{"w": 1}, {key: 2}, {"a": 1, key: 2}]
     rows = [{k: {0: each} if several else each} for k, each in enumerate(data)]
     before = Alike.compared
-    assert reader(rows, several).numbers(3, "w", 1) is None
+    assert numbers(rows, "w", 1, several) is None
     assert Alike.compared == before
 
 
@@ -124,12 +145,12 @@ def test_no_key_is_compared_by_code_of_its_own(key, several):
 def test_a_name_is_found_whatever_object_it_is():
     name = "".join(["we", "ight"])
     data = [{"weight": 2}, {name: 3}, {"a": 0, 5: 0, name: 4}, {"a": 0, "weight": 5, "b": 0}, {"a": 0}, {}]
-    assert reader([dict(enumerate(data))]).numbers(6, "weight", 9)[0].tolist() == [2, 3, 4, 5, 9, 9]
+    assert numbers([dict(enumerate(data))], "weight", 9)[0].tolist() == [2, 3, 4, 5, 9, 9]
 
 
 @pytest.mark.usefixtures("_way")
 def test_a_neighbour_that_is_no_node_is_for_python():
-    assert reader([{0: {}, 1: {}}, {}]).neighbours([0, 2], table_of([0, 2])) is None
+    assert neighbours([{0: {}, 1: {}}, {}], [0, 2]) is None
 
 
 @pytest.mark.parametrize("lacks", ["its lock", "types where kernels read them"])
@@ -139,27 +160,82 @@ def test_a_python_without_these_reads_dictionaries_itself(lacks, monkeypatch):
     else:
         monkeypatch.setattr(dictionaries, "TYPE_WORD", 0)
         monkeypatch.setattr(dictionaries, "has_types", dictionaries.has_types.__wrapped__)
-    assert reader([{0: {"w": 1}}]).neighbours([0], table_of([0])) is None
-    assert reader([{0: {0: {}}}], several=True).sizes() is None
-    assert reader([{0: {"w": 1}}]).numbers(1, "w", 1) is None
+    rows = [{0: {"w": 1}}]
+    assert Objects(rows).lengths() is None
+    assert Objects([0]).integers() is None
+    assert not Objects([0]).are_keys({0: rows[0]})
+    assert neighbours(rows, [0]) is None
+    assert reader(rows).sizes() is None
+    assert numbers(rows, "w", 1) is None
 
 
 @pytest.mark.usefixtures("_way")
 def test_dictionaries_of_parallel_edges():
     rows = [{0: {0: {"w": 1}, 1: {}}, 1: {}}, {}, {2: {"key": {"w": 5}}}]
-    assert reader(rows, several=True).sizes().tolist() == [2, 0, 1]
-    assert reader(rows, several=True).numbers(3, "w", 7)[0].tolist() == [1, 7, 5]
-    assert reader([{0: [1]}], several=True).sizes() is None
-    assert reader([{0: [1]}], several=True).numbers(1, "w", 7) is None
+    assert reader(rows).sizes().tolist() == [2, 0, 1]
+    assert numbers(rows, "w", 7, several=True)[0].tolist() == [1, 7, 5]
+    assert reader([{0: [1]}]).sizes() is None
+    assert numbers([{0: [1]}], "w", 7, several=True) is None
 
 
 @pytest.mark.usefixtures("_way")
-@pytest.mark.parametrize("change", [1, -1])
-def test_dictionaries_that_have_changed_are_for_python(change):
-    rows = [{0: {}, 1: {}}, {0: {}}]
-    assert Reader(rows, 3 + change, False).neighbours([0, 1], table_of([0, 1])) is None
-    assert Reader(rows, 3 + change, True).sizes() is None
-    assert Reader(rows, 3, False).numbers(3 + change, "w", 1) is None
+@pytest.mark.parametrize("bounds", [[0, 2, 4], [0, 2, 2], [0, 1, 3]])
+def test_dictionaries_that_have_changed_are_for_python(bounds):
+    read = reader([{0: {"w": 1}, 1: {}}, {0: {}}], bounds)
+    assert read.neighbours([0, 1], Nodes([0, 1]).table, {}) is None
+    assert read.sizes() is None
+    assert read.numbers(None, "w", 1) is None
+
+
+@pytest.mark.usefixtures("_way")
+def test_lengths_and_integers():
+    assert Objects([{}, {1: 2, 3: 4}]).lengths().tolist() == [0, 2]
+    assert Objects([5, -(2**63), 2**63 - 1]).integers().tolist() == [5, -(2**63), 2**63 - 1]
+    assert Objects([]).integers().tolist() == []
+    for other in ({}, 2**63, True, 1.0, "1", np.int64(1)):
+        assert Objects([1, other]).integers() is None
+    assert Objects([{}, OrderedDict()]).lengths() is None
+
+
+@pytest.mark.usefixtures("_way")
+def test_keys_are_the_same_objects_in_the_same_order():
+    keys = ["one", "other", 10**12]
+    rows = {key: {} for key in keys}
+    assert Objects(keys).are_keys(rows)
+    for wrong in (keys[:2], [*keys, 1], [keys[1], keys[0], keys[2]], [*keys[:2], int("1" + 12 * "0")], []):
+        assert not Objects(wrong).are_keys(rows)
+
+
+@pytest.mark.usefixtures("_way")
+@pytest.mark.parametrize("part", [1, 2, 3])
+@pytest.mark.parametrize("several", [False, True])
+def test_parts_make_up_the_whole(part, several, monkeypatch):
+    monkeypatch.setattr(dictionaries, "PART", part)
+    values = [1, 2, 0.5, 3, 4, -0.0]
+    edges = [{0: {"w": value}, 1: {}} if several else {"w": value} for value in values]
+    rows = [dict(enumerate(edges[:2])), {}, {2: edges[2]}, {}, {}, dict(enumerate(edges[3:]))]
+    expected = [given for value in values for given in ([value, 9] if several else [value])]
+    found, mixed, is_given = numbers(rows, "w", 9, several)
+    assert (found.dtype, found.tolist(), mixed, is_given) == (np.float64, expected, True, True)
+    assert neighbours(rows, [0, 1, 2]).tolist() == [0, 1, 2, 0, 1, 2]
+    assert Objects(rows).lengths().tolist() == [2, 0, 1, 0, 0, 3]
+    whole, mixed, is_given = numbers(rows, "v", 9, several)
+    assert (whole.dtype, set(whole.tolist()), mixed, is_given) == (np.int64, {9}, False, False)
+
+
+@pytest.mark.parametrize("known", [True, False])
+@pytest.mark.parametrize("nodes", [list(range(5000)), [f"n{k}" for k in range(5000)], [*range(4999), "a"]])
+def test_threads_read_the_same(nodes, known, monkeypatch):
+    monkeypatch.setattr(dictionaries, "PART", 1 << 10)
+    if not known:
+        monkeypatch.setattr(dictionaries, "LAST_KNOWN", (3, 0))
+    rows = [{nodes[(k * j) % 5000]: {"w": k * j} for j in range(k % 9)} for k in range(5000)]
+    places, objects = Nodes(nodes), Objects(rows, threads=4)
+    read = Reader(objects, summed(list(map(len, rows))))
+    found = read.neighbours(nodes, places.table, {} if places.table is not None else places.vertices)
+    assert [nodes[vertex] for vertex in found.tolist()] == [key for row in rows for key in row]
+    assert read.numbers(None, "w", 0)[0].tolist() == [data["w"] for row in rows for data in row.values()]
+    assert objects.lengths().tolist() == list(map(len, rows))
 
 
 @pytest.mark.full
@@ -167,7 +243,7 @@ def test_dictionaries_that_have_changed_are_for_python(change):
 def test_all_values_are_read(rows):
     data = [each for row in rows for each in row.values()]
     expected = [each.get("w", 1) for each in data]
-    found, mixed, is_given = reader(rows).numbers(len(data), "w", 1)
+    found, mixed, is_given = numbers(rows, "w", 1)
     kinds = set(map(type, expected))
     assert mixed == (kinds == {int, float})
     assert is_given == any("w" in each for each in data)
@@ -181,6 +257,6 @@ def test_no_reference_is_taken():
     with uncollected():
         before = [*map(sys.getrefcount, things), *map(sys.getrefcount, dictionaries.KINDS)]
         for _ in range(3):
-            assert reader(rows).neighbours(things[:2], None).tolist() == [0, 1]
-            assert reader(rows).numbers(2, "w", 1)[0].tolist() == [10**15, 0.12345]
+            assert neighbours(rows, things[:2]).tolist() == [0, 1]
+            assert numbers(rows, "w", 1)[0].tolist() == [10**15, 0.12345]
         assert [*map(sys.getrefcount, things), *map(sys.getrefcount, dictionaries.KINDS)] == before

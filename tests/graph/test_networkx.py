@@ -13,6 +13,7 @@ from garaph_py.errors import GaraphError, GraphError, ParameterError
 from garaph_py.graph import networkx
 from garaph_py.graph.build import from_edges
 from garaph_py.graph.networkx import from_networkx
+from garaph_py.graph.nodes import Nodes
 from tests.support.networkx_calls import KINDS, random_graph
 
 NODES = st.one_of(
@@ -158,7 +159,7 @@ def test_a_graph_that_has_changed_meanwhile_is_refused(way, monkeypatch):
     if way == "python":
         monkeypatch.setattr(sys, "_is_gil_enabled", lambda: False, raising=False)
     graph = nx.MultiGraph([(0, 1), (1, 2)])
-    lists = networkx.Lists(graph, list(graph))
+    lists = networkx.Lists(graph, Nodes(list(graph)))
     graph.add_edge(0, 1)
     with pytest.raises(GraphError, match="another thread has changed the graph"):
         lists.weights("weight")

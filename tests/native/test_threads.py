@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from garaph_py.errors import ParameterError
-from garaph_py.native import Kernel, PerCall, atomic_add, compare_and_swap
+from garaph_py.native import Kernel, PerCall, atomic_add, clock, compare_and_swap
 from garaph_py.native.threads import ThreadPool, available_cores, split
 from tests.support.threads import at_work, end_idle
 
@@ -109,6 +109,46 @@ def test_every_call_is_made_once(size: int, calls: int) -> None:
         for turn in range(1, 30):
             assert pool.launch(rows).tolist() == list(range(calls))
             assert out[:, 0].tolist() == [turn * 3 * k * k for k in range(calls)]
+
+
+@pytest.mark.parametrize("size", [1, 2, 7])
+@pytest.mark.parametrize("calls", [0, 1, 2, 300])
+def test_every_call_is_made_once_with_the_lock(size: int, calls: int) -> None:
+    out = np.zeros((calls, 1), np.int64)
+    rows = SQUARE.rows(calls, np.arange(calls), PerCall(out), 3, NO)
+    with ThreadPool(size) as pool:
+        for turn in range(1, 30):
+            assert pool.launch_with_lock(rows).tolist() == pool.launch(rows).tolist() == list(range(calls))
+            assert out[:, 0].tolist() == [turn * 6 * k * k for k in range(calls)]
+
+
+def note(times, nanoseconds):
+    times[0] = times[1] = clock()
+    while times[1] < times[0] + nanoseconds:
+        times[1] = clock()
+    return 0
+
+
+@pytest.mark.parametrize("locked", [True, False])
+def test_nobody_else_runs_python_while_the_caller_keeps_the_lock(locked: bool) -> None:
+    times, ticks, over = np.zeros((4, 2), np.int64), [], threading.Event()
+
+    def tick() -> None:
+        while not over.is_set():
+            ticks.append(time.perf_counter_ns())
+            time.sleep(0.0001)
+
+    thread = threading.Thread(target=tick)
+    thread.start()
+    try:
+        with ThreadPool(2) as pool:
+            rows = Kernel("i64* i64", note, holds_gil=locked).rows(4, PerCall(times), 30_000_000)
+            (pool.launch_with_lock if locked else pool.launch)(rows)
+    finally:
+        over.set()
+        thread.join()
+    inside = [each for each in ticks if times[:, 0].min() < each < times[:, 1].max()]
+    assert (not inside) == locked
 
 
 def test_arguments_are_released() -> None:
