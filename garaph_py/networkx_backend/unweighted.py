@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 from math import ceil
 from typing import Any
 
@@ -91,12 +92,13 @@ def all_pairs_shortest_path_length(
 @uncollected()
 def paths_of(G: BackendGraph, found: Search, backwards: bool = False) -> dict[Any, list[Any]]:
     """The path from the source of a search to each node, or from each node to it if the search was backwards."""
-    parents = found.parent[found.order].tolist()
-    vertices, names = found.order.tolist(), G.named(found.order)
-    paths = {vertices[0]: [names[0]]}
-    for vertex, name, parent in zip(vertices[1:], names[1:], parents[1:], strict=True):
-        paths[vertex] = [name, *paths[parent]] if backwards else [*paths[parent], name]
-    return dict(zip(names, paths.values(), strict=True))
+    order, places = found.order, np.empty(len(G), np.uint32)
+    places[order] = np.arange(len(order))
+    names, parents = G.named(order), places[found.parent[order]].tolist()
+    paths = [[names[0]]]
+    for name, parent in islice(zip(names, parents, strict=True), 1, None):
+        paths.append([name, *paths[parent]] if backwards else [*paths[parent], name])
+    return dict(zip(names, paths, strict=True))
 
 
 @implements()
