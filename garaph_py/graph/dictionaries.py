@@ -1,79 +1,49 @@
-"""Reads dictionaries of NetworkX into arrays, by compiled code that calls the C functions of Python's stable interface.
-
-A loop in Python takes a reference to each key and value, waits for memory for each, and makes objects between its
-steps. Compiled code loads what it will need soon into the cache, and takes no references. Python's lock is kept for as
-long as a kernel has addresses of objects, and no code of a user runs meanwhile: kernels give up at anything but exact
-dictionaries, integers, floats and strings, for which `networkx` has a way in Python.
-
-Most of the time goes into waiting for memory, so several threads read at once. Only the calling one has Python's lock,
-but none of the C functions writes to an object, not even to its count of references, if it is given such types: that is
-so in CPython up to `LAST_KNOWN`; a later Python has one thread read.
-"""
+"""NetworkX's dictionaries of neighbours and of edges' data, read into arrays by compiled code (`objects`)."""
 
 from __future__ import annotations
 
-import ctypes
-import sys
-from functools import cache
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from ..native import Kernel, PerCall, call_c, call_c_f64, prefetch, prefetch_kept, u32_at
-from ..native.kernel import address_of
-from ..native.threads import ThreadPool, bounds_of, split
+from ..native import Kernel, call_c, call_c_f64, prefetch
+from ..native.threads import split
+from .names import Names, load_name_ahead, vertex_of
+from .objects import (
+    AHEAD,
+    COMPARE,
+    DICTIONARY,
+    FLOATING,
+    GIVEN,
+    INTEGER,
+    ITEM,
+    KEY,
+    NEXT,
+    OTHER,
+    REAL,
+    TEXT,
+    VALUE,
+    WHOLE,
+    Objects,
+    can_read,
+    is_a,
+    items_of,
+    parts_for,
+    read_lengths,
+    word_at,
+)  # fmt: skip
 
 Array = npt.NDArray[Any]
 
-LAST_KNOWN = 3, 14
-"""The last version of CPython whose lists are laid out as `items_of` reads them, and whose functions only read."""
-FUNCTIONS = (
-    "PyDict_Next", "PyDict_Size", "PyDict_GetItemWithError", "PyLong_AsLongLongAndOverflow", "PyFloat_AsDouble",
-    "PyUnicode_Compare",
-)  # fmt: skip
-NEXT, SIZE, ITEM, INTEGER, REAL, COMPARE = range(len(FUNCTIONS))
-"""Where the address of each function is in the array that kernels get."""
-KINDS = dict, int, float, str
-DICTIONARY, WHOLE, FLOATING, TEXT = range(len(FUNCTIONS), len(FUNCTIONS) + len(KINDS))
-"""Where the addresses of these types are, after those of the functions."""
-TYPE_WORD = object.__basicsize__ // 4 - 2
-"""Where, in halves of words, objects have the address of their type: it is the last field that all objects have. To
-call `PyObject_Type` and `Py_DecRef` instead makes reading 1,819,275 neighbours take 68 ms instead of 43 (Zen 5,
-2026-11-28)."""
-ITEMS_WORD = object.__basicsize__ // 4 + 2
-"""Where lists have the address of their items: after the number of these."""
-AHEAD = 8
-"""How many objects ahead of the one that is read, another is loaded into the cache. Reading the weights of 909,561
-edges took 66 ms with none, 32 with 4, 25 with 8, 33 with 16 (Zen 5, 2026-11-28)."""
 KEYS_WORD = 8
 """Where, in halves of words, CPython's dictionaries have the address of their keys, to load that ahead, too. A Python
 that has it elsewhere only takes longer, because loading ahead never fails."""
-TEXT_BYTES = 48
-"""Where, in bytes, CPython 3.11's strings of ASCII have their characters, to load that ahead, too."""
-PART = 1 << 14
-"""Items in a part of the dictionaries, which one thread reads: 128 KiB of addresses."""
-LINE = 8
-"""Words in a cache line, which each part has for `scratch`."""
-KEY, VALUE = 1, 2
-"""Where `PyDict_Next` leaves these in `scratch`, after its own position."""
-OTHER = -1
-"""What a kernel returns if it finds something that only Python can read."""
 NOBODY = 0xFFFFFFFF
 """What a table of vertices has for integers that are no nodes."""
 SOME_INTEGERS, SOME_FLOATS, SOME_GIVEN = 1, 2, 4
 """What `read_values` has found, added up."""
-
-
-def is_a(python, thing, kind):
-    """Whether the object at address `thing` has exactly this type."""
-    return word_at(thing, TYPE_WORD) == python[kind]
-
-
-def word_at(address, index):
-    """The word that begins at half `index` of the words from `address` on."""
-    return np.int64(u32_at(address, index)) | np.int64(u32_at(address, index + 1)) << 32
 
 
 def load_ahead(python, memory, dictionaries, k, count):
@@ -107,32 +77,6 @@ def items(python, rows, first, last, scratch, address, memory, bounds, which, fo
 
 
 # wide: a compiled function takes its arrays one by one.
-def compare_keys(python, things, first, last, scratch, address, memory, dictionary):
-    """Whether objects [first, last) are all the keys of a dictionary, in its order: 0, or `OTHER`.
-
-    The values are loaded into the cache.
-    """
-    scratch[0] = 0
-    for k in range(first, last):
-        found = call_c(python[NEXT], (dictionary, address, address + 8, address + 16)) & 0xFFFFFFFF
-        if not found or scratch[KEY] != things[k]:
-            return OTHER
-        prefetch_kept(memory, scratch[VALUE])
-    return OTHER if call_c(python[NEXT], (dictionary, address, address + 8, address + 16)) & 0xFFFFFFFF else 0
-
-
-# wide: a compiled function takes its arrays one by one.
-def read_lengths(python, things, first, last, scratch, address, memory, lengths):
-    """How many items each of some dictionaries has. Returns 0, or `OTHER`."""
-    for k in range(first, last):
-        prefetch(memory, things[min(k + AHEAD, last - 1)])
-        if not is_a(python, things[k], DICTIONARY):
-            return OTHER
-        lengths[k] = call_c(python[SIZE], (things[k],))
-    return 0
-
-
-# wide: a compiled function takes its arrays one by one.
 def read_sizes(python, rows, first, last, scratch, address, memory, bounds, sizes):
     """How many items each dictionary has that is a value of some dictionaries. Returns 0, or `OTHER`."""
     if not items(python, rows, first, last, scratch, address, memory, bounds, VALUE, sizes):
@@ -141,24 +85,8 @@ def read_sizes(python, rows, first, last, scratch, address, memory, bounds, size
 
 
 # wide: a compiled function takes its arrays one by one.
-def read_integers(python, things, first, last, scratch, address, memory, integers):
-    """Integers of 64 bits. Returns 0, or `OTHER`."""
-    for k in range(first, last):
-        prefetch(memory, things[min(k + AHEAD, last - 1)])
-        if not is_a(python, things[k], WHOLE):
-            return OTHER
-        integers[k] = call_c(python[INTEGER], (things[k], address))
-        if scratch[0] & 0xFFFFFFFF:  # more than 64 bits
-            return OTHER
-    return 0
-
-
-# wide: a compiled function takes its arrays one by one.
-def read_neighbours(
-    python, rows, first, last, scratch, address, memory, bounds, keys, table, size, positions, kind, neighbours
-):
-    """The vertices that the keys of some dictionaries are: by a table of `size` integers, or else by a dictionary, if
-    all are of one `kind`, or of either if that is below 0.
+def find_integers(python, rows, first, last, scratch, address, memory, bounds, keys, table, size, neighbours):
+    """The vertices that the keys of some dictionaries are: integers, of which a table has `size`.
 
     Returns 0, or `OTHER`.
     """
@@ -166,23 +94,47 @@ def read_neighbours(
         return OTHER
     end = bounds[last]
     for e in range(bounds[first], end):
-        key = keys[e]
         prefetch(memory, keys[min(e + AHEAD, end - 1)])
-        if size == 0:
-            prefetch(memory, keys[min(e + AHEAD, end - 1)] + TEXT_BYTES)
-            if not (is_a(python, key, TEXT) or is_a(python, key, WHOLE)) or (kind >= 0 and not is_a(python, key, kind)):
-                return OTHER
-            key = call_c(python[ITEM], (positions, key))
-            if key == 0:
-                return OTHER
-        elif not is_a(python, key, WHOLE):
+        if not is_a(python, keys[e], WHOLE):
             return OTHER
-        vertex = call_c(python[INTEGER], (key, address))
-        if size:
-            if not 0 <= vertex < size or table[vertex] == NOBODY:
-                return OTHER
-            vertex = table[vertex]
+        integer = call_c(python[INTEGER], (keys[e], address))
+        if not 0 <= integer < size or table[integer] == NOBODY:
+            return OTHER
+        neighbours[e] = table[integer]
+    return 0
+
+
+# wide: a compiled function takes its arrays one by one.
+def find_names(python, rows, first, last, scratch, address, memory, bounds, keys, names, slots, mask, neighbours):
+    """The same for keys that are strings, by the hash table of `names`."""
+    if not items(python, rows, first, last, scratch, address, memory, bounds, KEY, keys):
+        return OTHER
+    end = bounds[last]
+    for e in range(bounds[first], end):
+        load_name_ahead(python, memory, keys, e, end, names, slots, mask)
+        if not is_a(python, keys[e], TEXT):
+            return OTHER
+        vertex = vertex_of(python, keys[e], names, slots, mask)
+        if vertex < 0:
+            return OTHER
         neighbours[e] = vertex
+    return 0
+
+
+# wide: a compiled function takes its arrays one by one.
+def find_in_dictionary(python, rows, first, last, scratch, address, memory, bounds, keys, vertices, neighbours):
+    """The same for keys that are strings or integers, by a dictionary. A look-up counts references."""
+    if not items(python, rows, first, last, scratch, address, memory, bounds, KEY, keys):
+        return OTHER
+    end = bounds[last]
+    for e in range(bounds[first], end):
+        prefetch(memory, keys[min(e + AHEAD, end - 1)])
+        if not (is_a(python, keys[e], TEXT) or is_a(python, keys[e], WHOLE)):
+            return OTHER
+        found = call_c(python[ITEM], (vertices, keys[e]))
+        if found == 0:
+            return OTHER
+        neighbours[e] = call_c(python[INTEGER], (found, address))
     return 0
 
 
@@ -261,41 +213,11 @@ def read_values(
     return some_integers + some_floats + some_given
 
 
-GIVEN = "i64* i64* i64 i64 i64* i64 u8*"
-"""The types of the arguments that all these kernels take first: functions and types of Python, addresses of objects,
-the first and the last of them, three words, their address, and no array, whose elements are any memory."""
-COMPARE_KEYS = Kernel(f"{GIVEN} i64", compare_keys, holds_gil=True)
-LENGTHS = Kernel(f"{GIVEN} i64*", read_lengths, holds_gil=True)
 SIZES = Kernel(f"{GIVEN} i64* i64*", read_sizes, holds_gil=True)
-INTEGERS = Kernel(f"{GIVEN} i64*", read_integers, holds_gil=True)
-NEIGHBOURS = Kernel(f"{GIVEN} i64* i64* u32* i64 i64 i64 u32*", read_neighbours, holds_gil=True)
+FIND_INTEGERS = Kernel(f"{GIVEN} i64* i64* u32* i64 u32*", find_integers, holds_gil=True)
+FIND_NAMES = Kernel(f"{GIVEN} i64* i64* i64* i64* i64 u32*", find_names, holds_gil=True)
+FIND_IN_DICTIONARY = Kernel(f"{GIVEN} i64* i64* i64 u32*", find_in_dictionary, holds_gil=True)
 VALUES = Kernel(f"{GIVEN} i64* i64* i64* i64 i64 i64 i64* f64*", read_values, holds_gil=True)
-
-
-def interface() -> Array:
-    """The addresses of `FUNCTIONS` and `KINDS`."""
-    functions = [ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value for name in FUNCTIONS]
-    return np.array([*functions, *map(id, KINDS)], np.int64)
-
-
-def items_of(things: list[Any]) -> Array:
-    """The addresses of the items of a list, which nobody may change."""
-    if not is_known() or not things:
-        return np.fromiter(map(id, things), np.int64, len(things))
-    words = (ctypes.c_int64 * len(things)).from_address(int(word_at(id(things), ITEMS_WORD)))
-    return np.ctypeslib.as_array(words)  # the list's own memory
-
-
-@cache
-def has_types() -> bool:
-    """Whether objects of this Python have the addresses of their types where kernels read them."""
-    some: list[Any] = [interface, {}, 1, 1.0, "", int]
-    return all(word_at(id(thing), TYPE_WORD) == id(type(thing)) for thing in some)
-
-
-def has_lock() -> bool:
-    """Whether this Python has the lock that keeps other threads from changing a dictionary that a kernel reads."""
-    return bool(getattr(sys, "_is_gil_enabled", lambda: True)())
 
 
 class Numbers(NamedTuple):
@@ -313,67 +235,6 @@ class Numbers(NamedTuple):
     values: Array
     are_mixed: bool
     are_given: bool
-
-
-def can_read() -> bool:
-    """Whether kernels may read objects of this Python."""
-    return has_lock() and has_types()
-
-
-def is_known() -> bool:
-    """Whether this Python is one of those whose memory and functions are known."""
-    return sys.implementation.name == "cpython" and sys.version_info[:2] <= LAST_KNOWN
-
-
-class Objects:
-    """A list of objects, which nobody changes, for kernels.
-
-    Parameters
-    ----------
-    things : list
-    threads : int, optional
-        By default every core that this process may use.
-    """
-
-    def __init__(self, things: list[Any], threads: int | None = None) -> None:
-        self.things, self._threads = things, threads
-
-    def __len__(self) -> int:
-        return len(self.things)
-
-    def are_keys(self, dictionary: dict[Any, Any]) -> bool:
-        """Whether they are known to be the keys of a dictionary, in its order."""
-        return can_read() and self.launched(COMPARE_KEYS, bounds_of(len(self), 1), id(dictionary)) == [0]
-
-    def lengths(self) -> Array | None:
-        """How many items each has, of dictionaries; None if only Python can tell."""
-        return self._read(LENGTHS)
-
-    def integers(self) -> Array | None:
-        """Integers of 64 bits; None if only Python can tell whether they are that."""
-        return self._read(INTEGERS)
-
-    def _read(self, kernel: Kernel) -> Array | None:
-        """What a kernel makes of each; None if only Python can."""
-        if not can_read():
-            return None
-        found, cuts = np.empty(len(self), np.int64), bounds_of(len(self), parts_for(len(self)))
-        results = self.launched(kernel, cuts, found)
-        return None if OTHER in results else found
-
-    def launched(self, kernel: Kernel, cuts: Array, *more: Any) -> list[int]:
-        """What a kernel returns for each part of them, by its bounds, and more arguments."""
-        scratch = np.zeros((len(cuts) - 1, LINE), np.int64)
-        address = address_of(scratch) + np.arange(len(scratch)) * scratch.strides[0]
-        given = interface(), items_of(self.things), cuts[:-1], cuts[1:], PerCall(scratch), address, None, *more
-        with ThreadPool(self._threads if is_known() else 1) as pool:
-            found: list[int] = pool.launch_with_lock(kernel.rows(len(scratch), *given)).tolist()
-        return found
-
-
-def parts_for(count: int) -> int:
-    """The number of parts for so many items."""
-    return max(1, -(-count // PART))
 
 
 class Reader:
@@ -404,27 +265,25 @@ class Reader:
         found = self.rows.launched(kernel, cuts, self.bounds, *more)
         return None if OTHER in found else found
 
-    def neighbours(self, nodes: list[Any], table: Array | None, vertices: dict[Any, int]) -> Array | None:
-        """The vertices that the keys are; None if only Python can tell.
-
-        Parameters
-        ----------
-        nodes : list
-            The node of each vertex.
-        table : ndarray of uint32, optional
-            The vertex that each integer is, if nodes are integers.
-        vertices : dict
-            The vertex that each node is, if there is no table.
-        """
-        types = set() if table is not None else set(map(type, nodes))
-        if not types <= {int, str}:
-            return None
-        only_text = types <= {str}  # else a look-up in `vertices` writes to counts of references
-        kind, size = TEXT if only_text else -1, 0 if table is None else len(table)
+    def _neighbours(self, kernel: Kernel, cuts: Array, *more: Any) -> Array | None:
+        """The vertices that the keys are; None if only Python can tell."""
         keys, found = np.empty(self.m, np.int64), np.empty(self.m, np.uint32)
-        cuts = self._cuts(table is not None or only_text)
-        read = self._run(NEIGHBOURS, cuts, keys, table, size, id(vertices), kind, found)
-        return None if read is None else found
+        return None if self._run(kernel, cuts, keys, *more, found) is None else found
+
+    def integers(self, table: Array) -> Array | None:
+        """The vertices that the keys are, if all are integers, of which `table` has the vertices; else None."""
+        return self._neighbours(FIND_INTEGERS, self._cuts(), table, len(table))
+
+    def names(self, names: Names) -> Array | None:
+        """The vertices that the keys are, if all are strings among `names`; else None."""
+        return self._neighbours(FIND_NAMES, self._cuts(), items_of(names.names), names.slots, len(names.slots) - 1)
+
+    def either(self, vertices: dict[Any, int]) -> Array | None:
+        """The vertices that the keys are, if all are strings or integers that are keys of `vertices`; else None.
+
+        No key of `vertices` may have code of its own.
+        """
+        return self._neighbours(FIND_IN_DICTIONARY, self._cuts(shared=False), id(vertices))
 
     def sizes(self) -> Array | None:
         """How many edges there are to each neighbour; None if only Python can tell."""

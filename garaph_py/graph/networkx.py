@@ -16,10 +16,11 @@ from ..errors import GraphError, ParameterError
 from ..system.arguments import explained
 from .arguments import kind_of
 from .build import BUILDING, build, checked_flags, edge_values
-from .dictionaries import Numbers, Objects, Reader
+from .dictionaries import Numbers, Reader
 from .graph import Graph
 from .nodes import Nodes
 from .number import number_vertices
+from .objects import Objects
 
 Array = npt.NDArray[Any]
 
@@ -201,8 +202,17 @@ def plain(row: Any, several: bool = False) -> dict[Any, Any]:
 
 def neighbours_of(reader: Reader, nodes: Nodes) -> Array:
     """The vertices that the keys are."""
-    found = reader.neighbours(nodes.nodes, nodes.table, nodes.vertices if nodes.table is None else {})
+    found = looked_up(reader, nodes)
     return counted(nodes.find_all(chain.from_iterable(reader.rows.things)), reader.m) if found is None else found
+
+
+def looked_up(reader: Reader, nodes: Nodes) -> Array | None:
+    """The vertices that the keys are, by compiled code; None if only Python can tell."""
+    if nodes.table is not None:
+        return reader.integers(nodes.table)
+    if nodes.names is not None:
+        return reader.names(nodes.names)
+    return reader.either(nodes.vertices) if nodes.are_plain else None
 
 
 def sizes_of(reader: Reader) -> Array:

@@ -10,7 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import GraphError
-from .dictionaries import NOBODY, Objects
+from .dictionaries import NOBODY
+from .names import Names, names_of
+from .objects import Objects
 
 Array = npt.NDArray[Any]
 
@@ -43,6 +45,16 @@ class Nodes:
         return vertices
 
     @cached_property
+    def names(self) -> Names | None:
+        """The nodes, if all are strings; else None."""
+        return names_of(self.nodes) if self.nodes and type(self.nodes[0]) is str else None
+
+    @cached_property
+    def are_plain(self) -> bool:
+        """Whether all nodes are exactly strings or integers, which have no code of a user's."""
+        return set(map(type, self.nodes)) <= {int, str}
+
+    @cached_property
     def vertices(self) -> dict[Any, int]:
         """The vertex that each node is."""
         return dict(zip(self.nodes, range(len(self.nodes)), strict=True))
@@ -52,6 +64,8 @@ class Nodes:
         table = self.table if type(node) is int else None
         if table is not None:
             return int(table[node]) if 0 <= node < len(table) and table[node] != NOBODY else None
+        if type(node) is str and self.names is not None:
+            return self.names.find(node)
         try:
             return self.vertices.get(node)
         except TypeError:  # it is a list, or has one in it, and so cannot be a node

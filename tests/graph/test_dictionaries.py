@@ -3,18 +3,17 @@
 import gc
 import sys
 from collections import OrderedDict
-from itertools import pairwise
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from garaph_py.graph import dictionaries
-from garaph_py.graph.dictionaries import Objects, Reader
-from garaph_py.graph.networkx import summed
+from garaph_py.graph import objects
+from garaph_py.graph.dictionaries import Reader
+from garaph_py.graph.networkx import looked_up, summed
 from garaph_py.graph.nodes import Nodes
-from garaph_py.native.kernel import address_of
+from garaph_py.graph.objects import Objects
 from garaph_py.system.garbage import uncollected
 
 WEIGHTS = st.one_of(st.integers(-(2**63), 2**63 - 1), st.floats(allow_nan=False))
@@ -26,33 +25,12 @@ def reader(rows, bounds=None):
 
 
 def neighbours(rows, nodes):
-    places = Nodes(nodes)
-    return reader(rows).neighbours(nodes, places.table, {} if places.table is not None else places.vertices)
+    return looked_up(reader(rows), Nodes(nodes))
 
 
 def numbers(rows, attribute, default, several=False):
     ends = summed([len(edges) for row in rows for edges in row.values()]) if several else None
     return reader(rows).numbers(ends, attribute, default)
-
-
-def in_python(monkeypatch):
-    """Have kernels run as Python functions, a part after the other."""
-
-    def launched(objects, kernel, cuts, *more):
-        results = []
-        for first, last in pairwise(cuts.tolist()):
-            scratch = np.zeros(dictionaries.LINE, np.int64)
-            given = dictionaries.interface(), dictionaries.items_of(objects.things), first, last, scratch
-            results.append(kernel.function(*given, address_of(scratch), None, *more))
-        return results
-
-    monkeypatch.setattr(Objects, "launched", launched)
-
-
-@pytest.fixture(params=["compiled", "python"])
-def _way(request, monkeypatch):
-    if request.param == "python":
-        in_python(monkeypatch)
 
 
 @pytest.mark.usefixtures("_way")
@@ -158,8 +136,8 @@ def test_a_python_without_these_reads_dictionaries_itself(lacks, monkeypatch):
     if lacks == "its lock":
         monkeypatch.setattr(sys, "_is_gil_enabled", lambda: False, raising=False)
     else:
-        monkeypatch.setattr(dictionaries, "TYPE_WORD", 0)
-        monkeypatch.setattr(dictionaries, "has_types", dictionaries.has_types.__wrapped__)
+        monkeypatch.setattr(objects, "TYPE_WORD", 0)
+        monkeypatch.setattr(objects, "has_types", objects.has_types.__wrapped__)
     rows = [{0: {"w": 1}}]
     assert Objects(rows).lengths() is None
     assert Objects([0]).integers() is None
@@ -182,35 +160,16 @@ def test_dictionaries_of_parallel_edges():
 @pytest.mark.parametrize("bounds", [[0, 2, 4], [0, 2, 2], [0, 1, 3]])
 def test_dictionaries_that_have_changed_are_for_python(bounds):
     read = reader([{0: {"w": 1}, 1: {}}, {0: {}}], bounds)
-    assert read.neighbours([0, 1], Nodes([0, 1]).table, {}) is None
+    assert looked_up(read, Nodes([0, 1])) is None
     assert read.sizes() is None
     assert read.numbers(None, "w", 1) is None
-
-
-@pytest.mark.usefixtures("_way")
-def test_lengths_and_integers():
-    assert Objects([{}, {1: 2, 3: 4}]).lengths().tolist() == [0, 2]
-    assert Objects([5, -(2**63), 2**63 - 1]).integers().tolist() == [5, -(2**63), 2**63 - 1]
-    assert Objects([]).integers().tolist() == []
-    for other in ({}, 2**63, True, 1.0, "1", np.int64(1)):
-        assert Objects([1, other]).integers() is None
-    assert Objects([{}, OrderedDict()]).lengths() is None
-
-
-@pytest.mark.usefixtures("_way")
-def test_keys_are_the_same_objects_in_the_same_order():
-    keys = ["one", "other", 10**12]
-    rows = {key: {} for key in keys}
-    assert Objects(keys).are_keys(rows)
-    for wrong in (keys[:2], [*keys, 1], [keys[1], keys[0], keys[2]], [*keys[:2], int("1" + 12 * "0")], []):
-        assert not Objects(wrong).are_keys(rows)
 
 
 @pytest.mark.usefixtures("_way")
 @pytest.mark.parametrize("part", [1, 2, 3])
 @pytest.mark.parametrize("several", [False, True])
 def test_parts_make_up_the_whole(part, several, monkeypatch):
-    monkeypatch.setattr(dictionaries, "PART", part)
+    monkeypatch.setattr(objects, "PART", part)
     values = [1, 2, 0.5, 3, 4, -0.0]
     edges = [{0: {"w": value}, 1: {}} if several else {"w": value} for value in values]
     rows = [dict(enumerate(edges[:2])), {}, {2: edges[2]}, {}, {}, dict(enumerate(edges[3:]))]
@@ -226,16 +185,16 @@ def test_parts_make_up_the_whole(part, several, monkeypatch):
 @pytest.mark.parametrize("known", [True, False])
 @pytest.mark.parametrize("nodes", [list(range(5000)), [f"n{k}" for k in range(5000)], [*range(4999), "a"]])
 def test_threads_read_the_same(nodes, known, monkeypatch):
-    monkeypatch.setattr(dictionaries, "PART", 1 << 10)
+    monkeypatch.setattr(objects, "PART", 1 << 10)
     if not known:
-        monkeypatch.setattr(dictionaries, "LAST_KNOWN", (3, 0))
+        monkeypatch.setattr(objects, "LAST_KNOWN", (3, 0))
     rows = [{nodes[(k * j) % 5000]: {"w": k * j} for j in range(k % 9)} for k in range(5000)]
-    places, objects = Nodes(nodes), Objects(rows, threads=4)
-    read = Reader(objects, summed(list(map(len, rows))))
-    found = read.neighbours(nodes, places.table, {} if places.table is not None else places.vertices)
+    places, kept = Nodes(nodes), Objects(rows, threads=4)
+    read = Reader(kept, summed(list(map(len, rows))))
+    found = looked_up(read, places)
     assert [nodes[vertex] for vertex in found.tolist()] == [key for row in rows for key in row]
     assert read.numbers(None, "w", 0)[0].tolist() == [data["w"] for row in rows for data in row.values()]
-    assert objects.lengths().tolist() == list(map(len, rows))
+    assert kept.lengths().tolist() == list(map(len, rows))
 
 
 @pytest.mark.full
@@ -255,8 +214,8 @@ def test_no_reference_is_taken():
     rows = [{things[0]: things[3], things[1]: {"w": things[2]}}]
     gc.collect()  # otherwise garbage of other tests, which refers to these types, might be freed meanwhile
     with uncollected():
-        before = [*map(sys.getrefcount, things), *map(sys.getrefcount, dictionaries.KINDS)]
+        before = [*map(sys.getrefcount, things), *map(sys.getrefcount, objects.KINDS)]
         for _ in range(3):
             assert neighbours(rows, things[:2]).tolist() == [0, 1]
             assert numbers(rows, "w", 1)[0].tolist() == [10**15, 0.12345]
-        assert [*map(sys.getrefcount, things), *map(sys.getrefcount, dictionaries.KINDS)] == before
+        assert [*map(sys.getrefcount, things), *map(sys.getrefcount, objects.KINDS)] == before

@@ -143,7 +143,7 @@ def test_a_python_without_its_lock_reads_dictionaries_itself(monkeypatch):
     graph = random_graph(nx.MultiGraph)
     expected = outcome(from_networkx, graph)
     monkeypatch.setattr(sys, "_is_gil_enabled", lambda: False, raising=False)
-    monkeypatch.setattr("garaph_py.graph.dictionaries.NEIGHBOURS", None)
+    monkeypatch.setattr("garaph_py.graph.dictionaries.FIND_INTEGERS", None)
     assert outcome(from_networkx, graph) == expected == outcome(from_list, graph)
 
 
