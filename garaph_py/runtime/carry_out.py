@@ -133,7 +133,8 @@ def remember(
         return
     if graph.on_disk:
         learned.teach(reading(graph.encoding, [(row.from_disk, row.seconds) for row in stats.iterations]), None)
-    if verdict is None and graph.m < LEAST_GPU_EDGES:
+    has_choice = chosen.executor != CPU or gpu_device.has_driver()
+    if verdict is None and (graph.m < LEAST_GPU_EDGES or not has_choice):
         return
     found, shares = gpu_device.found(), stats.history.column("f")
     starting = planning if found is not None and verdict is not None and not verdict.there.has_context else 0.0
@@ -161,9 +162,10 @@ def remember(
 def unreckoned(
     bound: BoundProgram, graph: Graph, options: RunOptions, chosen: RunPlan, machine: Machine
 ) -> Verdict | None:
-    """What would have been reckoned for a run on the CPU that had no GPU to choose; None if it is no example."""
+    """What would have been reckoned for a run on the CPU that had no GPU to choose; None if it is no example, or if no
+    later run can have a choice, because there is no driver."""
     is_usual = options.device in (ANY, CPU) and options.mode == ANY and options.policy.chooses_asynchrony
-    if chosen.executor != CPU or not is_usual or graph.m < LEAST_GPU_EDGES:
+    if chosen.executor != CPU or not is_usual or graph.m < LEAST_GPU_EDGES or not machine.has_driver():
         return None
     if options.threads not in (None, machine.cores):
         return None
