@@ -15,7 +15,7 @@ from ..pages.passes import listed
 from ..system.garbage import uncollected
 from .functions import implements
 from .graph import BackendGraph, vertex_of
-from .searches import first_seen
+from .searches import first_seen, preceding
 from .unweighted import lengths_of, searched
 from .weighted import callable_weight, distances_of, graph_of, measured, ordered
 
@@ -23,14 +23,16 @@ Array = npt.NDArray[Any]
 
 
 @uncollected()
-def predecessors(G: BackendGraph, graph: Graph, distance: Array, order: Array, keys: Array) -> dict[Any, list[Any]]:
+def predecessors(
+    G: BackendGraph, weight: str | None, distance: Array, order: Array, keys: Array
+) -> dict[Any, list[Any]]:
     """The nodes before each node on shortest paths: those u with ``d_v == d_u + w_uv``.
 
     Parameters
     ----------
     G : BackendGraph
-    graph : Graph
-        Its graph, with lengths or without.
+    weight : str, optional
+        The edge attribute that is the length w; by default all are 1.
     distance : ndarray, shape (n,)
         The distance of each vertex from the source.
     order : ndarray
@@ -38,6 +40,18 @@ def predecessors(G: BackendGraph, graph: Graph, distance: Array, order: Array, k
     keys : ndarray
         The same vertices in the order of the answer.
     """
+    if G.rows is None:
+        before, starts = preceding_by_pages(G.weighted(weight), distance, order, keys)
+    else:
+        lengths = None if weight is None or G.rows.values is None else G.row_lengths
+        before, starts = preceding(G.rows, lengths, distance, order, keys)
+    names = G.named(before)
+    lists = [names[first:last] for first, last in pairwise(starts.tolist())]
+    return dict(zip(G.named(keys), lists, strict=True))
+
+
+def preceding_by_pages(graph: Graph, distance: Array, order: Array, keys: Array) -> tuple[Array, Array]:
+    """`preceding` in a graph whose edges may be on disk."""
     n, rank, slot = graph.n, np.full(graph.n, -1, np.int64), np.empty(graph.n, np.int64)
     rank[order] = slot[keys] = np.arange(len(order))
     pairs = [np.zeros(0, np.int64)]
@@ -48,10 +62,7 @@ def predecessors(G: BackendGraph, graph: Graph, distance: Array, order: Array, k
         pairs.append(slot[v[tight]] * n + rank[u[tight]])
     pair = np.sort(np.concatenate(pairs))
     pair = pair[np.diff(pair, prepend=-1) > 0]  # parallel edges count once
-    names = G.named(order[pair % n])
-    starts = np.searchsorted(pair, np.arange(len(keys) + 1) * n).tolist()
-    lists = [names[first:last] for first, last in pairwise(starts)]
-    return dict(zip(G.named(keys), lists, strict=True))
+    return order[pair % n], np.searchsorted(pair, np.arange(len(keys) + 1) * n)
 
 
 @implements()
@@ -62,8 +73,8 @@ def predecessor(
     start = vertex_of(G, source, "Source {} not in G")
     # NetworkX takes one step at least, and all of them if the cutoff is not a number.
     found = searched(G, start, None if not cutoff or isnan(cutoff) else max(cutoff, 1))
-    before: Any = predecessors(G, G.unweighted, found.level, found.order, found.order)
-    seen: Any = lengths_of(G, found)
+    before: Any = predecessors(G, None, found.level, found.order, found.order)
+    seen: Any = lengths_of(G, found) if return_seen else {}
     if target is not None:
         before, seen = before.get(target, []), seen.get(target, -1)
     return (before, seen) if return_seen else before
@@ -82,4 +93,4 @@ def dijkstra_predecessor_and_distance(
     distance = measured(graph, G, [start])
     order, _ = ordered(G, graph, distance, [start])
     keys = order if G.rows is None else first_seen(G.rows, order)
-    return predecessors(G, graph, distance, order, keys), distances_of(G, graph, distance, [start])
+    return predecessors(G, weight, distance, order, keys), distances_of(G, graph, distance, [start])

@@ -138,6 +138,26 @@ def remove(n, offsets, others, waiting, queue, bounds):
     return count
 
 
+# wide: a compiled function takes its arrays one by one.
+def precede(count, offsets, others, lengths, step, distances, order, reached, last, cursors, lists, before):
+    """List the vertices before each reached vertex on shortest paths, from the first of `order` to the last.
+
+    If it `lists` them, those before w go to ``before[cursors[w]]`` and after it; otherwise it counts them. Edge e has
+    the length ``lengths[e * step]``. ``last[w]``, below 0 at first, becomes the last one before w: parallel edges count
+    once.
+    """
+    for place in range(count):
+        v = np.int64(order[place])
+        for e in range(offsets[v], offsets[v + 1]):
+            w = np.int64(others[e])
+            if distances[v] + lengths[e * step] == distances[w] and reached[w] and last[w] != v:
+                if lists:
+                    before[cursors[w]] = v
+                last[w] = v
+                cursors[w] += 1
+    return 0
+
+
 SEARCH = Kernel("i64* u32* u32* i64 i64 i32* i64*", search)
 SEE = Kernel("i64 i64* u32* u32* u8* u32*", see)
 REMOVE = Kernel("i64 i64* u32* i64* u32* i64*", remove)
@@ -160,6 +180,41 @@ def search_from(rows: Rows, sources: Sequence[int], depth: int | None = None) ->
     level[list(sources)] = 0
     stop = SEARCH(rows.offsets, rows.neighbours, queue, len(sources), n if depth is None else depth, level, parent)
     return Search(queue[:stop], level, parent)
+
+
+PRECEDE = {
+    dtype: Kernel(f"i64 i64* u32* {name} i64 {name} u32* u8* i64* i64* i64 u32*", precede)
+    for dtype, name in TYPES.items()
+}
+
+
+def preceding(rows: Rows, lengths: Array | None, distance: Array, order: Array, keys: Array) -> tuple[Array, Array]:
+    """The vertices before each vertex on shortest paths, and the bounds of those of each of `keys`.
+
+    Parameters
+    ----------
+    rows : Rows
+    lengths : ndarray, shape (m,), optional
+        Those of the edges of `rows`, of the type of `distance`; by default 1.
+    distance : ndarray, shape (n,)
+    order : ndarray of uint32
+        The vertices that are reached, in the order in which they are to be listed.
+    keys : ndarray
+        The same vertices in another order.
+    """
+    n, distance = len(distance), distance if distance.dtype in TYPES else distance.astype(np.int64)
+    given = lengths if lengths is not None else np.ones(1, distance.dtype)
+    reached, cursors, before = np.zeros(n, np.uint8), np.zeros(n, np.int64), np.empty(0, np.uint32)
+    reached[order] = 1
+    for lists in (False, True):
+        PRECEDE[distance.dtype](
+            len(order), rows.offsets, rows.neighbours, given, lengths is not None, distance, order, reached,
+            np.full(n, -1, np.int64), cursors, lists, before,
+        )  # fmt: skip
+        if not lists:
+            starts = np.append(0, np.cumsum(cursors[keys]))
+            cursors[keys], before = starts[:-1], np.empty(starts[-1], np.uint32)
+    return before, starts
 
 
 def levels_in_order(rows: Rows) -> tuple[list[Array], bool]:

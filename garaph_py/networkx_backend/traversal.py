@@ -118,6 +118,9 @@ def bfs_tree(
     """The tree of a search, as a graph of NetworkX."""
     tree = nx.DiGraph()
     tree.add_node(source)
+    nodes, into, out = tree._node, tree._pred, tree._succ
     with uncollected():
-        tree.add_edges_from(bfs_edges(G, source, depth_limit=depth_limit))
+        for parent, child in bfs_edges(G, source, depth_limit=depth_limit):  # each child is new
+            data: dict[str, Any] = {}
+            nodes[child], into[child], out[child], out[parent][child] = {}, {parent: data}, {}, data
     return tree
