@@ -26,7 +26,7 @@ from ..native.threads import ThreadPool, bounds_of
 
 Array = npt.NDArray[Any]
 
-LAST_KNOWN = 3, 14
+LAST_KNOWN = 3, 13
 """The last version of CPython whose lists are laid out as `items_of` reads them, and whose functions only read."""
 FUNCTIONS = (
     "PyDict_Next", "PyDict_Size", "PyDict_GetItemWithError", "PyLong_AsLongLongAndOverflow", "PyFloat_AsDouble",

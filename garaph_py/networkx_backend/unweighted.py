@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import islice
 from math import ceil
 from typing import Any
 
@@ -14,9 +13,9 @@ import numpy.typing as npt
 from ..algorithms.bidirectional import path_between
 from ..algorithms.shortest_path_tree import path_to
 from ..apps import BFS
-from ..system.garbage import uncollected
 from .functions import implements
 from .graph import BackendGraph, vertex_of
+from .paths import paths_along
 from .runs import run_on
 from .searches import Search, search_from
 
@@ -89,16 +88,9 @@ def all_pairs_shortest_path_length(
         yield source, lengths_of(G, found)
 
 
-@uncollected()
 def paths_of(G: BackendGraph, found: Search, backwards: bool = False) -> dict[Any, list[Any]]:
     """The path from the source of a search to each node, or from each node to it if the search was backwards."""
-    order, places = found.order, np.empty(len(G), np.uint32)
-    places[order] = np.arange(len(order))
-    names, parents = G.named(order), places[found.parent[order]].tolist()
-    paths = [[names[0]]]
-    for name, parent in islice(zip(names, parents, strict=True), 1, None):
-        paths.append([name, *paths[parent]] if backwards else [*paths[parent], name])
-    return dict(zip(names, paths, strict=True))
+    return paths_along(G, found.order, found.parent, backwards)
 
 
 @implements()

@@ -21,6 +21,7 @@ from ..graph import Graph
 from ..system.garbage import uncollected
 from .functions import implements
 from .graph import BackendGraph, vertex_of
+from .paths import paths_along
 from .runs import run_on
 from .searches import search_from, settled_in_order
 from .sweeps import distances_from_each
@@ -103,7 +104,9 @@ def paths_from(
 ) -> dict[Any, list[Any]]:
     """A shortest path from the nearest source to each node within the cutoff, the nearest first."""
     order, known_parents = ordered(G, graph, distance, sources, cutoff)
-    parents = (parents_of(graph, distance, sources) if known_parents is None else known_parents).tolist()
+    if known_parents is not None:
+        return paths_along(G, order, known_parents)
+    parents = parents_of(graph, distance, sources).tolist()
     nodes, vertices = G.nodes, order.tolist()
     paths: dict[int, list[Any]] = {source: [nodes[source]] for source in sources}
     for vertex in vertices:

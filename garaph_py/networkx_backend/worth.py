@@ -8,19 +8,19 @@ import networkx as nx
 
 from .graph import BackendGraph
 
-CACHED_EDGES = 20_000
-"""The least edges of a graph that NetworkX has converted and cached. With the conversion done, connected components of
-22,737 edges take a sixth of NetworkX's time, shortest paths by weight a fifth, PageRank a tenth; a run itself takes
-about a millisecond."""
-ITERATED_EDGES = 20_000
-"""The least edges for functions that take NetworkX longer than a conversion: PageRank over 22,737 edges runs 3 times
-as fast as in NetworkX, conversion included, and so do shortest paths by weight."""
+CACHED_EDGES = 5_000
+"""The least edges of a graph that NetworkX has converted and cached. With the conversion done, functions take from a
+sixth to three fifths of NetworkX's time at 4,773 edges, and some are slower at 2,137; a run itself takes about a
+millisecond."""
+ITERATED_EDGES = 10_000
+"""The least edges for functions that take NetworkX longer than a conversion: at 10,528 edges, PageRank is twice as fast
+as in NetworkX, conversion included, and shortest paths by weight are 1.2 times as fast."""
 SWEPT_EDGES = 1_000
 """The least edges for a search from every node, next to which a conversion is nothing."""
-PASS_EDGES = 100_000
-"""The least edges for functions that go over the edges once, as a conversion does. At 22,737 edges the first call takes
-up to twice NetworkX's time, at 101,974 somewhat more than half of it, and at 909,714 less than half. These numbers are
-of docs/networkx.md, 2026-11-28."""
+PASS_EDGES = 20_000
+"""The least edges for functions that go over the edges once, as a conversion does. The first call takes four fifths of
+NetworkX's time at 10,528 edges, half of it at 22,693, and a fifth at 101,900. These numbers are of two cores of a Zen
+3, 2026-11-30."""
 
 SWEEPS = frozenset({
     "all_pairs_bellman_ford_path", "all_pairs_bellman_ford_path_length", "all_pairs_dijkstra",
