@@ -116,12 +116,12 @@ class Names(NamedTuple):
 @cache
 def has_hashes() -> bool:
     """Whether strings of this Python have their hashes where kernels read them."""
-    return is_known() and all(word_at(id(text), HASH_WORD) == hash(text) for text in ("", "a", "\xe9", "\u0416" * 9))
+    return all(word_at(id(text), HASH_WORD) == hash(text) for text in ("", "a", "\xe9", "\u0416" * 9))
 
 
 def names_of(nodes: list[Any]) -> Names | None:
     """Distinct objects that are all exactly strings, as `Names`; else None."""
-    if not can_read() or not has_hashes():
+    if not (can_read() and is_known() and has_hashes()):
         return None
     slots = np.full(2 << len(nodes).bit_length(), EMPTY, np.int64)
     found = Objects(nodes).launched(INSERT_NAMES, bounds_of(len(nodes), 1), slots, len(slots) - 1)

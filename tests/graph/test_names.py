@@ -77,7 +77,6 @@ def test_a_python_without_these_looks_up_names_itself(lacks, monkeypatch):
         monkeypatch.setattr(sys, "_is_gil_enabled", lambda: False, raising=False)
     else:
         monkeypatch.setattr(objects, "LAST_KNOWN", (3, 0))
-        monkeypatch.setattr(names, "has_hashes", names.has_hashes.__wrapped__)
     nodes = Nodes(["a", "b"])
     assert nodes.names is None
     assert nodes.find("b") == 1
