@@ -115,8 +115,8 @@ class Names(NamedTuple):
 
 @cache
 def has_hashes() -> bool:
-    """Whether strings of this Python have their hashes where kernels read them."""
-    return all(word_at(id(text), HASH_WORD) == hash(text) for text in ("", "a", "\xe9", "\u0416" * 9))
+    """Whether strings of this Python have their hashes where kernels read them, once they have been asked for them."""
+    return all(hash(text) == word_at(id(text), HASH_WORD) for text in ("", "a", "\xe9", "\u0416" * 9))
 
 
 def names_of(nodes: list[Any]) -> Names | None:

@@ -71,6 +71,15 @@ def test_equal_hashes_do_not_make_strings_equal(colliding, monkeypatch):
         assert names.vertex_of(objects.interface(), id(node), given, found.slots, len(found.slots) - 1) == k
 
 
+def test_hashes_are_where_they_are_read():
+    texts = ["".join(["text", str(k)]) for k in range(9)]  # nobody has asked for their hashes
+    assert [objects.word_at(id(text), names.HASH_WORD) for text in texts] == [-1] * 9
+    assert names_of(texts) is None
+    assert len(set(texts)) == 9
+    assert names_of(texts).find("text5") == 5
+    assert names.has_hashes.__wrapped__()
+
+
 @pytest.mark.parametrize("lacks", ["its lock", "a known version"])
 def test_a_python_without_these_looks_up_names_itself(lacks, monkeypatch):
     if lacks == "its lock":
