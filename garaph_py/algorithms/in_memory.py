@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 
 from ..errors import GraphError
@@ -18,7 +17,7 @@ from ..graph import Graph
 from ..graph.arguments import check_graph
 from ..graph.arrays import GraphArrays
 from ..native import ArgumentTable, Kernel, prepare
-from ..native.threads import ThreadPool, bounds_of
+from ..native.threads import ThreadPool, bounds_of, even_cuts
 from ..output.history import History
 from ..output.result import Result
 from ..output.stats import Stats
@@ -82,11 +81,8 @@ class Work:
         last = self.n if last is None else last
         if offsets is None:
             return first + bounds_of(last - first, self.count(last - first))
-        begin, end = int(offsets[first]), int(offsets[last])
-        bounds = begin + bounds_of(end - begin, self.count(last - first + end - begin))
-        cuts = first + np.searchsorted(offsets[first:last], bounds)
-        cuts[0], cuts[-1] = first, last
-        return cuts
+        edges = int(offsets[last] - offsets[first])
+        return first + even_cuts(offsets[first : last + 1], self.count(last - first + edges))
 
     # wide: the arguments of `cuts`, beside those of the kernel.
     def on_vertices(

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from .. import events
 from ..errors import GraphError
 from ..native import Kernel, prepare
-from ..native.threads import ThreadPool, split
+from ..native.threads import ThreadPool, even_cuts, split
 from ..system.arguments import check_listener, explained
 from . import group
 from .adjacency import Adjacency
@@ -96,8 +96,7 @@ def inspected(
     inspect = inspect_kernel(width)
     prepare([inspect], listener)
     parts = pool.size if m > 1 << 16 else 1
-    cuts = np.searchsorted(offsets[:-1], split(m, parts)).tolist()
-    cuts[0], cuts[-1] = 0, n
+    cuts = even_cuts(offsets, parts).tolist()
     found = np.zeros((parts, 3), np.uint64)
     tasks = [(offsets, neighbours, raw, cuts[p], cuts[p + 1], n, found[p]) for p in range(parts)]
     bad = [edge for edge in pool.run(inspect, tasks) if edge >= 0]

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..native import Kernel, call_c, call_c_f64, prefetch
-from ..native.threads import split
+from ..native.threads import even_cuts
 from .names import Names, load_name_ahead, vertex_of
 from .objects import (
     AHEAD,
@@ -254,9 +254,7 @@ class Reader:
     def _cuts(self, shared: bool = True) -> Array:
         """The bounds of parts of the rows that have about as many items each; of a single part if threads may not
         share them."""
-        cuts: Array = np.searchsorted(self.bounds[:-1], split(self.m, parts_for(self.m) if shared else 1))
-        cuts[0], cuts[-1] = 0, len(self.rows)
-        return cuts
+        return even_cuts(self.bounds, parts_for(self.m) if shared else 1)
 
     def _run(self, kernel: Kernel, cuts: Array, *more: Any) -> list[int] | None:
         """What a kernel returns for each part of the rows and more arguments; None if only Python can read them."""

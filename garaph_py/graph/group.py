@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..native import Kernel, atomic_add
-from ..native.threads import ThreadPool, split
+from ..native.threads import ThreadPool, even_cuts, split
 
 Array = npt.NDArray[Any]
 BUCKET_BITS = 10
@@ -229,8 +229,7 @@ def group(columns: list[Any], n: int, pool: ThreadPool) -> tuple[Array, Array, A
     out_others = np.empty(m, np.uint32)
     out_values = None if bucket_values is None else np.empty(m, bucket_values.dtype)
     bucket_starts = np.append(starts[:-1:parts], m)
-    cuts = np.searchsorted(bucket_starts, split(m, parts)).tolist()  # about equally many edges for each thread
-    cuts[0], cuts[-1] = 0, buckets
+    cuts = even_cuts(bucket_starts, parts).tolist()
     scratch = np.empty((parts, 1 << shift), np.int64)
     pool.run(
         place_kernel(width),
@@ -250,7 +249,6 @@ def expand(offsets: Array, pool: ThreadPool) -> Array:
     """The key of every edge (uint32, shape (m,)): each vertex is repeated as many times as it has edges."""
     out = np.empty(int(offsets[-1]), np.uint32)
     parts = pool.size if len(out) > 1 << 16 else 1
-    cuts = np.searchsorted(offsets[:-1], split(len(out), parts)).tolist()
-    cuts[0], cuts[-1] = 0, len(offsets) - 1
+    cuts = even_cuts(offsets, parts).tolist()
     pool.run(EXPAND_OFFSETS, [(offsets, cuts[p], cuts[p + 1], out) for p in range(parts)])
     return out

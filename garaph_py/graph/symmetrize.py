@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..native import Kernel
-from ..native.threads import ThreadPool, split
+from ..native.threads import ThreadPool, even_cuts
 from .adjacency import Adjacency
 from .transpose import reversed_values
 
@@ -101,8 +101,7 @@ def symmetrized(into: Adjacency, out: Adjacency, pool: ThreadPool) -> Adjacency:
     bits = [None if values is None else values.view(f"u{width}") for values in (in_values, out_values)]
     lists = into.offsets, sources, bits[0], out.offsets, targets, bits[1]
     most = into.offsets + out.offsets
-    cuts = np.searchsorted(most[:-1], split(int(most[-1]), pool.size if most[-1] > 1 << 16 else 1)).tolist()
-    cuts[0], cuts[-1] = 0, n
+    cuts = even_cuts(most, pool.size if most[-1] > 1 << 16 else 1).tolist()
     del most
     offsets, kernel = np.zeros(n + 1, np.int64), union_kernel(width)
     pool.run(kernel, [(*lists, *part, False, offsets, None, None) for part in pairwise(cuts)])

@@ -13,7 +13,7 @@ from ..codec.codecs import decoded_slice
 from ..codec.format import LISTS, NUMBERS
 from ..errors import GraphError
 from ..native import prepare
-from ..native.threads import ThreadPool, split
+from ..native.threads import ThreadPool, even_cuts
 from ..system.memory import enough_memory
 from . import group
 from .adjacency import Adjacency
@@ -49,8 +49,7 @@ def reversed_frugally(adjacency: Adjacency, pool: ThreadPool) -> Adjacency:
     for start in range(0, m, CHUNK):
         np.add.at(offsets[1:], others[start : start + CHUNK], 1)
     np.cumsum(offsets, out=offsets)
-    owned = np.searchsorted(offsets, split(m, pool.size)).tolist()
-    owned[0], owned[-1] = 0, n
+    owned = even_cuts(offsets, pool.size).tolist()
     cursor, reverse, carry = offsets[:-1].copy(), np.empty(m, np.uint32), group.carry_kernel(4)
     for start in range(0, m, CHUNK):
         some = others[start : start + CHUNK]
@@ -86,13 +85,12 @@ def reversed_values(edges: Adjacency, offsets: Array, pool: ThreadPool) -> Array
     """
     others, values = edges.neighbour_array, edges.value_array
     assert values is not None
-    m, n, dtype = int(offsets[-1]), len(offsets) - 1, values.dtype
+    m, dtype = int(offsets[-1]), values.dtype
     with enough_memory("values of out-edges"):
         cursor, carried = offsets[:-1].copy(), np.empty(m, dtype)
     bits = np.dtype(f"u{dtype.itemsize}")
     parts = pool.size if m > 1 << 16 else 1
-    owned = np.searchsorted(offsets, split(m, parts)).tolist()
-    owned[0], owned[-1] = 0, n
+    owned = even_cuts(offsets, parts).tolist()
     carry = group.carry_kernel(dtype.itemsize)
     for start in range(0, m, CHUNK):
         to = decoded_slice(others, LISTS, start, start + CHUNK, pool, edges.offsets)

@@ -279,3 +279,13 @@ def split(count: int, parts: int) -> list[int]:
     """`bounds_of`, as a list of Python's numbers."""
     bounds: list[int] = bounds_of(count, parts).tolist()
     return bounds
+
+
+def even_cuts(offsets: Array, parts: int) -> Array:
+    """The ``parts + 1`` bounds that divide lists into ranges of about equally many items.
+
+    List v has the items from ``offsets[v]`` up to ``offsets[v + 1]``.
+    """
+    cuts: Array = np.searchsorted(offsets[:-1], offsets[0] + bounds_of(int(offsets[-1] - offsets[0]), parts))
+    cuts[0], cuts[-1] = 0, len(offsets) - 1
+    return cuts

@@ -14,7 +14,7 @@ from ..codec.codecs import decoded
 from ..codec.format import LISTS, NUMBERS
 from ..graph import Graph, group
 from ..graph.arrays import OUT_WEIGHTS, array_bytes
-from ..native.threads import ThreadPool, split
+from ..native.threads import ThreadPool, even_cuts
 from .memory import MemoryNeeds, pass_bytes, pass_page_edges
 from .provider import SourceFactory
 from .source import PageSource
@@ -118,8 +118,7 @@ def out_weights(graph: Graph, dtype: npt.DTypeLike = np.float64) -> Array:
     def make() -> Array:
         sums = np.zeros(graph.n)
         with ThreadPool() as pool:
-            owned = np.searchsorted(graph._arrays.out_edges.offsets, split(graph.m, pool.size)).tolist()
-            owned[0], owned[-1] = 0, graph.n
+            owned = even_cuts(graph._arrays.out_edges.offsets, pool.size).tolist()
             for edges in listed(graph):
                 assert edges.values is not None
                 weights = edges.values.astype(np.float64, copy=False)

@@ -14,7 +14,7 @@ import pytest
 
 from garaph_py.errors import ParameterError
 from garaph_py.native import Kernel, PerCall, atomic_add, clock, compare_and_swap
-from garaph_py.native.threads import ThreadPool, available_cores, split
+from garaph_py.native.threads import ThreadPool, available_cores, even_cuts, split
 from tests.support.threads import at_work, end_idle
 
 
@@ -78,6 +78,18 @@ def test_without_further_threads_those_that_exist_do_the_tasks(allowed: int, mon
 def test_a_useless_size_is_refused(size: object) -> None:
     with pytest.raises(ParameterError, match="threads="):
         ThreadPool(size)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("lengths", [[], [0], [5], [0, 0, 9, 0], [1, 2, 3, 4, 5, 6], [7, 0, 0, 0, 0, 1]])
+@pytest.mark.parametrize("begin", [0, 100])
+@pytest.mark.parametrize("parts", [1, 2, 3, 9])
+def test_lists_are_cut_where_they_begin(lengths: list[int], begin: int, parts: int) -> None:
+    offsets = begin + np.cumsum([0, *lengths])
+    cuts = even_cuts(offsets, parts)
+    assert (len(cuts), cuts[0], cuts[-1]) == (parts + 1, 0, len(lengths))
+    items = np.diff(offsets[cuts])
+    assert (items >= 0).all()
+    assert items.max() <= sum(lengths) / parts + max(lengths, default=0)
 
 
 def test_split_is_even() -> None:
