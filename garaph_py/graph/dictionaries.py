@@ -20,7 +20,6 @@ from .objects import (
     INTEGER,
     ITEM,
     KEY,
-    NEXT,
     OTHER,
     REAL,
     TEXT,
@@ -30,10 +29,11 @@ from .objects import (
     can_read,
     is_a,
     items_of,
+    next_item,
     parts_for,
     read_lengths,
     word_at,
-)  # fmt: skip
+)
 
 Array = npt.NDArray[Any]
 
@@ -66,7 +66,7 @@ def items(python, rows, first, last, scratch, address, memory, bounds, which, fo
             return False
         e = bounds[r]
         scratch[0] = 0
-        while call_c(python[NEXT], (rows[r], address, address + 8, address + 16)) & 0xFFFFFFFF:
+        while next_item(python, rows[r], address):
             if e == bounds[r + 1]:  # it has grown since it was measured
                 return False
             found[e] = scratch[which]
@@ -146,7 +146,7 @@ def value_of(python, dictionary, name, scratch, address):
     """
     is_empty = True
     scratch[0] = 0
-    while call_c(python[NEXT], (dictionary, address, address + 8, address + 16)) & 0xFFFFFFFF:
+    while next_item(python, dictionary, address):
         if scratch[KEY] == name:
             return scratch[VALUE]
         is_empty = False
@@ -154,7 +154,7 @@ def value_of(python, dictionary, name, scratch, address):
         return 0
     found = np.int64(0)
     scratch[0] = 0
-    while call_c(python[NEXT], (dictionary, address, address + 8, address + 16)) & 0xFFFFFFFF:
+    while next_item(python, dictionary, address):
         if is_a(python, scratch[KEY], TEXT):
             if call_c(python[COMPARE], (scratch[KEY], name)) & 0xFFFFFFFF == 0:
                 found = scratch[VALUE]
@@ -298,9 +298,8 @@ class Reader:
         edges = self.bounds if ends is None else ends[self.bounds]
         between, wholes = np.empty(0 if ends is None else self.m, np.int64), np.empty(edges[-1], np.int64)
         reals, cuts = wholes.view(np.float64), self._cuts()
-        read = self._run(
-            VALUES, cuts, between, ends, ends is not None, id(attribute), id(default), wholes, reals
-        )  # fmt: skip
+        several = ends is not None
+        read = self._run(VALUES, cuts, between, ends, several, id(attribute), id(default), wholes, reals)
         if read is None:
             return None
         found = int(np.bitwise_or.reduce(read))

@@ -25,7 +25,7 @@ from .objects import (
     is_a,
     is_known,
     word_at,
-)  # fmt: skip
+)
 
 Array = npt.NDArray[Any]
 

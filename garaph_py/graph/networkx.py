@@ -138,13 +138,13 @@ class Lists:
 
     def __init__(self, graph: Any, nodes: Nodes, threads: int | None = None) -> None:
         self.several = graph.is_multigraph()
-        self._rows = rows_of(graph._adj, nodes.nodes)
-        lengths = Objects(self._rows, threads).lengths()
+        rows = Objects(rows_of(graph._adj, nodes.nodes), threads)
+        lengths = rows.lengths()
         if lengths is None:
-            self._rows = [plain(row, self.several) for row in self._rows]
-            lengths = np.fromiter(map(len, self._rows), np.int64, len(self._rows))
+            rows = Objects([plain(row, self.several) for row in rows.things], threads)
+            lengths = np.fromiter(map(len, rows.things), np.int64, len(rows))
         self.offsets = summed(lengths)
-        self._reader = Reader(Objects(self._rows, threads), self.offsets)
+        self._reader = Reader(rows, self.offsets)
         self.neighbours = neighbours_of(self._reader, nodes)
         self._ends = None
         if self.several:
@@ -168,7 +168,7 @@ class Lists:
 
     def attribute(self, attribute: Any, default: Any) -> list[Any]:
         """An attribute of the edges, whatever its values are."""
-        rows = self._rows
+        rows = self._reader.rows.things
         data = values_of(values_of(rows)) if self.several else values_of(rows)
         found = list(map(methodcaller("get", attribute, default), data))
         if len(found) != len(self.neighbours):

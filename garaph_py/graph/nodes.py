@@ -67,10 +67,10 @@ class Nodes:
         if type(node) is str and self.names is not None:
             return self.names.find(node)
         try:
-            hash(node)
+            hash(node)  # before a dictionary of all nodes is made
+            return self.vertices.get(node)
         except TypeError:  # it is a list, or has one in it, and so cannot be a node
             return None
-        return self.vertices.get(node)
 
     def find_all(self, ends: Iterable[Any]) -> Array:
         """The vertices that some ends of edges are, uint32."""

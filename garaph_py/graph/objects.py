@@ -66,6 +66,14 @@ def word_at(address, index):
     return np.int64(u32_at(address, index)) | np.int64(u32_at(address, index + 1)) << 32
 
 
+def next_item(python, dictionary, address):
+    """Go on to a dictionary's next item, whose `KEY` and `VALUE` are then in `scratch`, which begins at `address`.
+
+    Returns whether there is one. The first call is to find 0 at ``scratch[0]``.
+    """
+    return call_c(python[NEXT], (dictionary, address, address + 8, address + 16)) & 0xFFFFFFFF
+
+
 # wide: a compiled function takes its arrays one by one.
 def compare_keys(python, things, first, last, scratch, address, memory, dictionary):
     """Whether objects [first, last) are all the keys of a dictionary, in its order: 0, or `OTHER`.
@@ -74,11 +82,10 @@ def compare_keys(python, things, first, last, scratch, address, memory, dictiona
     """
     scratch[0] = 0
     for k in range(first, last):
-        found = call_c(python[NEXT], (dictionary, address, address + 8, address + 16)) & 0xFFFFFFFF
-        if not found or scratch[KEY] != things[k]:
+        if not next_item(python, dictionary, address) or scratch[KEY] != things[k]:
             return OTHER
         prefetch_kept(memory, scratch[VALUE])
-    return OTHER if call_c(python[NEXT], (dictionary, address, address + 8, address + 16)) & 0xFFFFFFFF else 0
+    return OTHER if next_item(python, dictionary, address) else 0
 
 
 # wide: a compiled function takes its arrays one by one.
@@ -113,8 +120,9 @@ LENGTHS = Kernel(f"{GIVEN} i64*", read_lengths, holds_gil=True)
 INTEGERS = Kernel(f"{GIVEN} i64*", read_integers, holds_gil=True)
 
 
+@cache
 def interface() -> Array:
-    """The addresses of `FUNCTIONS` and `KINDS`."""
+    """The addresses of `FUNCTIONS` and `KINDS`, which nobody may change."""
     functions = [ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value for name in FUNCTIONS]
     return np.array([*functions, *map(id, KINDS)], np.int64)
 

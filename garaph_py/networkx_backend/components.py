@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from .. import algorithms
 from ..algorithms.in_memory import check_in_memory
-from ..algorithms.strongly_connected_components import components_in_order, lists_of
+from ..algorithms.strongly_connected_components import components_in_order
 from ..algorithms.weakly_connected_components import count_labels, labels_of
 from ..system.garbage import uncollected
 from .functions import implements
@@ -106,12 +106,10 @@ def is_weakly_connected(G: BackendGraph) -> bool:
 def strong_parts(G: BackendGraph) -> tuple[Array, Array]:
     """The vertices in the order of strongly connected components, and the place where each component starts.
 
-    A component comes after those that it leads to. The order is NetworkX's.
+    A component comes after those that it leads to. The order is NetworkX's. The edges must be in memory.
     """
-    if G.rows is not None:
-        return components_in_order((G.rows.offsets, G.rows.neighbours))
-    check_in_memory(G.graph, "strongly_connected_components")
-    return components_in_order(lists_of(G.graph.unpacked()))
+    rows = G.own_rows
+    return components_in_order((rows.offsets, rows.neighbours))
 
 
 @implements()

@@ -138,7 +138,7 @@ class BackendGraph:
         """`back_rows`, which must be known, and the edge values in their order."""
         back = self.back_rows
         assert back is not None
-        if not self.graph.directed:
+        if not self.is_directed():
             return back, self.row_lengths
         values = self.graph._arrays.in_edges.values
         assert values is not None
@@ -152,7 +152,7 @@ class BackendGraph:
         GraphError
             As in `Graph.reversed`.
         """
-        if not self.graph.directed:
+        if not self.is_directed():
             return self
         return BackendGraph(self.graph.reversed(), self._nodes, self.weight, self._multigraph)
 

@@ -170,6 +170,10 @@ TYPES: dict[np.dtype[Any], str] = {
 CLAIM = {
     dtype: Kernel(f"i64 i64* u32* {name} {name} i64* i64* u32* i64*", claim) for dtype, name in TYPES.items()
 }  # fmt: skip
+PRECEDE = {
+    dtype: Kernel(f"i64 i64* u32* {name} i64 {name} u32* u8* i64* i64* i64 u32*", precede)
+    for dtype, name in TYPES.items()
+}
 
 
 def search_from(rows: Rows, sources: Sequence[int], depth: int | None = None) -> Search:
@@ -180,12 +184,6 @@ def search_from(rows: Rows, sources: Sequence[int], depth: int | None = None) ->
     level[list(sources)] = 0
     stop = SEARCH(rows.offsets, rows.neighbours, queue, len(sources), n if depth is None else depth, level, parent)
     return Search(queue[:stop], level, parent)
-
-
-PRECEDE = {
-    dtype: Kernel(f"i64 i64* u32* {name} i64 {name} u32* u8* i64* i64* i64 u32*", precede)
-    for dtype, name in TYPES.items()
-}
 
 
 def preceding(rows: Rows, lengths: Array | None, distance: Array, order: Array, keys: Array) -> tuple[Array, Array]:

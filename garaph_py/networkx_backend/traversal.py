@@ -120,7 +120,8 @@ def bfs_tree(
     tree.add_node(source)
     nodes, into, out = tree._node, tree._pred, tree._succ
     with uncollected():
-        for parent, child in bfs_edges(G, source, depth_limit=depth_limit):  # each child is new
+        # Each child is new. NetworkX's `add_edges_from` would look for both ends of each edge.
+        for parent, child in bfs_edges(G, source, depth_limit=depth_limit):
             data: dict[str, Any] = {}
             nodes[child], into[child], out[child], out[parent][child] = {}, {parent: data}, {}, data
     return tree

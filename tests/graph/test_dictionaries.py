@@ -15,13 +15,10 @@ from garaph_py.graph.networkx import looked_up, summed
 from garaph_py.graph.nodes import Nodes
 from garaph_py.graph.objects import Objects
 from garaph_py.system.garbage import uncollected
+from tests.support.objects import reader
 
 WEIGHTS = st.one_of(st.integers(-(2**63), 2**63 - 1), st.floats(allow_nan=False))
 ROWS = st.lists(st.dictionaries(st.integers(0, 9), st.dictionaries(st.sampled_from("abw"), WEIGHTS), max_size=12))
-
-
-def reader(rows, bounds=None):
-    return Reader(Objects(rows), summed(list(map(len, rows))) if bounds is None else np.array(bounds))
 
 
 def neighbours(rows, nodes):

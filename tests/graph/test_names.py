@@ -7,21 +7,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from garaph_py.graph import names, objects
-from garaph_py.graph.dictionaries import Reader
 from garaph_py.graph.names import names_of
-from garaph_py.graph.networkx import looked_up, summed
+from garaph_py.graph.networkx import looked_up
 from garaph_py.graph.nodes import Nodes
 from garaph_py.graph.objects import Objects
+from tests.support.objects import launched, reader
 
 TEXTS = st.text(st.characters(exclude_categories=()), max_size=60)
 
 
 class Letter(str):
     __slots__ = ()
-
-
-def reader(rows):
-    return Reader(Objects(rows), summed(list(map(len, rows))))
 
 
 def copied(text):
@@ -58,10 +54,6 @@ def test_equal_hashes_do_not_make_strings_equal(colliding, monkeypatch):
 
     def word_at(address, index):
         return hashes[address] if index == names.HASH_WORD and address in hashes else objects.word_at(address, index)
-
-    def launched(things, kernel, cuts, *more):
-        given = objects.interface(), objects.items_of(things.things), 0, len(things)
-        return [kernel.function(*given, None, 0, None, *more)]
 
     monkeypatch.setattr(names, "word_at", word_at)
     monkeypatch.setattr(names, "has_hashes", lambda: True)

@@ -113,25 +113,16 @@ NO = np.zeros(1, np.int64)
 
 
 @pytest.mark.parametrize("size", [1, 2, 7])
-@pytest.mark.parametrize("calls", [1, 2, 5, 300])
-def test_every_call_is_made_once(size: int, calls: int) -> None:
+@pytest.mark.parametrize("calls", [0, 1, 2, 5, 300])
+@pytest.mark.parametrize("launches", [["launch"], ["launch_with_lock"], ["launch", "launch_with_lock"]])
+def test_every_call_is_made_once(size: int, calls: int, launches: list[str]) -> None:
     out = np.zeros((calls, 1), np.int64)
     rows = SQUARE.rows(calls, np.arange(calls), PerCall(out), 3, NO)
     with ThreadPool(size) as pool:
         for turn in range(1, 30):
-            assert pool.launch(rows).tolist() == list(range(calls))
-            assert out[:, 0].tolist() == [turn * 3 * k * k for k in range(calls)]
-
-
-@pytest.mark.parametrize("size", [1, 2, 7])
-@pytest.mark.parametrize("calls", [0, 1, 2, 300])
-def test_every_call_is_made_once_with_the_lock(size: int, calls: int) -> None:
-    out = np.zeros((calls, 1), np.int64)
-    rows = SQUARE.rows(calls, np.arange(calls), PerCall(out), 3, NO)
-    with ThreadPool(size) as pool:
-        for turn in range(1, 30):
-            assert pool.launch_with_lock(rows).tolist() == pool.launch(rows).tolist() == list(range(calls))
-            assert out[:, 0].tolist() == [turn * 6 * k * k for k in range(calls)]
+            for number, launch in enumerate(launches, 1 + (turn - 1) * len(launches)):
+                assert getattr(pool, launch)(rows).tolist() == list(range(calls))
+                assert out[:, 0].tolist() == [number * 3 * k * k for k in range(calls)]
 
 
 def note(times, nanoseconds):
