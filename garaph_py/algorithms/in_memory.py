@@ -58,7 +58,7 @@ def check_vertices(graph: Graph, function: str) -> None:
 
 @dataclass
 class Work:
-    """Work over `n` vertices in pieces, which threads share.
+    """Work over the vertices from 0 to n - 1, cut into pieces that the threads of a pool share.
 
     Attributes
     ----------

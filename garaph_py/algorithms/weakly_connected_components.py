@@ -142,8 +142,8 @@ def as_labels(vertices: Array) -> Array:
 def link_most(work: Work, sides: list[tuple[Array, Array]], parents: Array) -> int:
     """Join the ends of all edges in memory, but not of those between vertices that are in the largest tree already.
 
-    An edge that leads out of it or into it is found at its other end: `sides` are lists that together have each edge at
-    both ends. Returns how many edges were visited.
+    Together, the lists of `sides` have each edge at both ends, so an edge between the largest tree and another vertex
+    is found in that vertex's list. Returns how many entries of lists were visited.
     """
     chosen = np.ones(work.n, np.uint8)
     linked = work.on_vertices(LINK_LISTS, *sides[0], 0, FIRST_EDGES, chosen, parents).sum()
@@ -162,7 +162,7 @@ def link_chosen(work: Work, side: tuple[Array, Array], chosen: Array, parents: A
 
 
 def labels_of(offsets: Array, others: Array, both: bool, threads: int | None) -> Array:
-    """The component of each vertex of lists of edges in memory, in any order: the least vertex of the same component.
+    """The component of each vertex, as its least vertex. The lists of edges are in memory, and may be in any order.
 
     `both` says whether each edge is in the lists of both its ends.
     """
@@ -179,7 +179,7 @@ def labels_of(offsets: Array, others: Array, both: bool, threads: int | None) ->
 
 
 def settle(work: Work, parents: Array) -> None:
-    """Make the root of its tree, which is the least vertex of it, the parent of each vertex."""
+    """Make each vertex's parent the root of its tree, which is the tree's least vertex."""
     work.on_vertices(FLATTEN, parents)
     work.on_vertices(LABEL, parents)
 

@@ -56,7 +56,7 @@ def load_ahead(python, memory, dictionaries, k, count):
 
 # wide: a compiled function takes its arrays one by one.
 def items(python, rows, first, last, scratch, address, memory, bounds, which, found):
-    """The `KEY` or the `VALUE` of each item of dictionaries [first, last), at ``found[bounds[r]]`` and after it for r.
+    """The `KEY` or the `VALUE` of each item of dictionaries [first, last); those of r begin at ``found[bounds[r]]``.
 
     Returns whether each has as many items as `bounds` has places for it.
     """
@@ -86,7 +86,7 @@ def read_sizes(python, rows, first, last, scratch, address, memory, bounds, size
 
 # wide: a compiled function takes its arrays one by one.
 def find_integers(python, rows, first, last, scratch, address, memory, bounds, keys, table, size, neighbours):
-    """The vertices that the keys of some dictionaries are: integers, of which a table has `size`.
+    """The vertices that the keys of some dictionaries are, if all are integers below `size`, by a table from these.
 
     Returns 0, or `OTHER`.
     """
@@ -123,7 +123,8 @@ def find_names(python, rows, first, last, scratch, address, memory, bounds, keys
 
 # wide: a compiled function takes its arrays one by one.
 def find_in_dictionary(python, rows, first, last, scratch, address, memory, bounds, keys, vertices, neighbours):
-    """The same for keys that are strings or integers, by a dictionary. A look-up counts references."""
+    """The same for keys that are strings or integers, by a dictionary. Python counts references in a look-up, so
+    only one thread may run this."""
     if not items(python, rows, first, last, scratch, address, memory, bounds, KEY, keys):
         return OTHER
     end = bounds[last]
@@ -141,8 +142,8 @@ def find_in_dictionary(python, rows, first, last, scratch, address, memory, boun
 def value_of(python, dictionary, name, scratch, address):
     """The address of what a dictionary has under a string; 0 if it has nothing, `OTHER` if only Python can look.
 
-    Most dictionaries have the very object `name` as their key. Another that is equal is only sought if no key has code
-    of its own.
+    Most dictionaries have the very object `name` as their key. Otherwise the kernel compares the strings among the
+    keys, and returns `OTHER` if a key is neither exactly a string nor an integer.
     """
     is_empty = True
     scratch[0] = 0
@@ -170,9 +171,9 @@ def read_values(
     """An attribute of edges, whose dictionaries are values of some dictionaries, or of values of those.
 
     `several` says which; then `between` receives the addresses of the dictionaries between, and `ends` are the bounds
-    of their items. The numbers are integers in `wholes`, which is the same memory as `reals`; from the first float on,
-    all are floats. Returns `SOME_INTEGERS` and `SOME_FLOATS`, and `SOME_GIVEN` if not all have the default, added up,
-    or `OTHER`.
+    of their items. The kernel leaves integers in `wholes`, which is the same memory as `reals`. Once it has found a
+    float, it makes all numbers that it reads floats. Returns `SOME_INTEGERS` and `SOME_FLOATS`, and `SOME_GIVEN` if not
+    all have the default, added up, or `OTHER`.
     """
     if several:
         if not items(python, rows, first, last, scratch, address, memory, bounds, VALUE, between):
@@ -245,15 +246,14 @@ class Reader:
     rows : Objects
         Dictionaries. The keys are neighbours, the values are dictionaries of the data of an edge, or of several edges.
     bounds : ndarray of int64, shape (n + 1,)
-        The sums of the numbers of items up to each.
+        Where the items of each row begin among all items; the last bound is the number of items.
     """
 
     def __init__(self, rows: Objects, bounds: Array) -> None:
         self.rows, self.bounds, self.m = rows, bounds, int(bounds[-1])
 
     def _cuts(self, shared: bool = True) -> Array:
-        """The bounds of parts of the rows that have about as many items each; of a single part if threads may not
-        share them."""
+        """The bounds of parts of the rows with about equally many items; of one part if threads may not share them."""
         return even_cuts(self.bounds, parts_for(self.m) if shared else 1)
 
     def _run(self, kernel: Kernel, cuts: Array, *more: Any) -> list[int] | None:
@@ -291,7 +291,7 @@ class Reader:
     def numbers(self, ends: Array | None, attribute: Any, default: Any) -> Numbers | None:
         """An attribute of all edges; None if only Python can read it.
 
-        If there may be several edges to a neighbour, `ends` are the sums of their numbers (`sizes`) up to each.
+        If there may be several edges to a neighbour, `ends` say where those to each begin: the sums of `sizes`.
         """
         if type(attribute) is not str:
             return None

@@ -1,7 +1,7 @@
 """A hash table of strings that kernels read: it finds the vertex that a node with a name is.
 
-To look up a string in a dictionary of Python waits for memory four times, one after the other: for the string, its
-place in the table, the entry there, and the string that it is compared with. Here all are loaded ahead.
+When Python looks up a string in a dictionary, it waits for memory four times, one after the other: for the string, its
+place in the table, the entry there, and the string that it is compared with. Here a kernel loads all of them ahead.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def vertex_of(python, name, names, slots, mask):
 
 # wide: a compiled function takes its arrays one by one.
 def load_name_ahead(python, memory, keys, e, end, names, slots, mask):
-    """Load what `vertex_of` will need soon into the cache: a string, nearer ones' slots, and what these refer to."""
+    """Load into the cache: the string 2 * `AHEAD` on, the slot of the one `AHEAD` on, the name in a nearer one's."""
     far = keys[min(e + 2 * AHEAD, end - 1)]
     prefetch(memory, far)
     prefetch(memory, far + TEXT_BYTES)
@@ -96,7 +96,8 @@ class Names(NamedTuple):
     ----------
     names : list of str
     slots : ndarray of int64
-        A power of two, at least twice as many as there are names.
+        Their number is a power of two, at least twice that of the names. Each is `EMPTY`, or has the parts `HIGH` and
+        `LOW`.
     """
 
     names: list[str]
@@ -120,7 +121,8 @@ def has_hashes() -> bool:
 
 
 def names_of(nodes: list[Any]) -> Names | None:
-    """Distinct objects that are all exactly strings, as `Names`; else None."""
+    """A hash table of distinct objects; None if one is not exactly a string or has no hash yet, or kernels cannot read
+    them."""
     if not (can_read() and is_known() and has_hashes()):
         return None
     slots = np.full(2 << len(nodes).bit_length(), EMPTY, np.int64)

@@ -17,7 +17,7 @@ from .objects import Objects
 Array = npt.NDArray[Any]
 
 SPARSE = 8
-"""How many times the number of nodes their greatest integer may be for a table: 32 bytes of memory a node."""
+"""Nodes get a table if their greatest integer is at most this many times their number: up to 32 bytes a node."""
 
 
 class Nodes:
@@ -46,7 +46,7 @@ class Nodes:
 
     @cached_property
     def names(self) -> Names | None:
-        """The nodes, if all are strings; else None."""
+        """The nodes, if all are strings and kernels can look them up; else None."""
         return names_of(self.nodes) if self.nodes and type(self.nodes[0]) is str else None
 
     @cached_property

@@ -5,9 +5,10 @@ Compiled code loads what it will need soon into the cache, and takes no referenc
 a kernel has addresses of objects, and no code of a user runs meanwhile: kernels give up at anything but exact
 dictionaries, integers, floats and strings, for which `networkx` has a way in Python.
 
-Most of the time goes into waiting for memory, so several threads read at once. Only the calling one has Python's lock,
-but none of the C functions writes to an object, not even to its count of references, if it is given such types: that is
-so in CPython up to `LAST_KNOWN`; a later Python has one thread read.
+Most of the time goes into waiting for memory, so several threads read at once. Only the caller has Python's lock. That
+is safe because the C functions write to no object of the exact types above, not even to its count of references. The
+one exception is `PyDict_GetItemWithError`, which one thread alone calls. This has been looked up for CPython up to
+`LAST_KNOWN`; under a later version, one thread reads.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from ..native.threads import ThreadPool, bounds_of
 Array = npt.NDArray[Any]
 
 LAST_KNOWN = 3, 13
-"""The last version of CPython whose lists are laid out as `items_of` reads them, and whose functions only read."""
+"""The last CPython whose lists and strings are laid out as read here, and whose functions several threads may call."""
 FUNCTIONS = (
     "PyDict_Next", "PyDict_Size", "PyDict_GetItemWithError", "PyLong_AsLongLongAndOverflow", "PyFloat_AsDouble",
     "PyUnicode_Compare",
@@ -42,14 +43,15 @@ TYPE_WORD = object.__basicsize__ // 4 - 2
 call `PyObject_Type` and `Py_DecRef` instead makes reading 1,819,275 neighbours take 68 ms instead of 43 (Zen 5,
 2026-11-28)."""
 ITEMS_WORD = object.__basicsize__ // 4 + 2
-"""Where lists have the address of their items: after the number of these."""
+"""Where, in halves of words, lists have the address of their items: after the number of these."""
 AHEAD = 8
 """How many objects ahead of the one that is read, another is loaded into the cache. Reading the weights of 909,561
 edges took 66 ms with none, 32 with 4, 25 with 8, 33 with 16 (Zen 5, 2026-11-28)."""
 PART = 1 << 14
-"""Items in a part of the dictionaries, which one thread reads: 128 KiB of addresses."""
+"""How many objects or items a thread reads in one call: their addresses take 128 KiB, a part of any second-level cache.
+Not measured by itself."""
 LINE = 8
-"""Words in a cache line, which each part has for `scratch`."""
+"""Words of `scratch` for each part: a cache line, so that no two threads write to the same."""
 KEY, VALUE = 1, 2
 """Where `PyDict_Next` leaves these in `scratch`, after its own position."""
 OTHER = -1
@@ -113,8 +115,9 @@ def read_integers(python, things, first, last, scratch, address, memory, integer
 
 
 GIVEN = "i64* i64* i64 i64 i64* i64 u8*"
-"""The types of the arguments that all these kernels take first: functions and types of Python, addresses of objects,
-the first and the last of them, three words, their address, and no array, whose elements are any memory."""
+"""The types of the arguments that all these kernels take first: addresses of Python's functions and types, addresses of
+objects, the bounds [first, last) of those to read, `scratch`, of which three words are used, its address, and `memory`:
+None, so that the index of an element is its address."""
 COMPARE_KEYS = Kernel(f"{GIVEN} i64", compare_keys, holds_gil=True)
 LENGTHS = Kernel(f"{GIVEN} i64*", read_lengths, holds_gil=True)
 INTEGERS = Kernel(f"{GIVEN} i64*", read_integers, holds_gil=True)
@@ -122,13 +125,13 @@ INTEGERS = Kernel(f"{GIVEN} i64*", read_integers, holds_gil=True)
 
 @cache
 def interface() -> Array:
-    """The addresses of `FUNCTIONS` and `KINDS`, which nobody may change."""
+    """The addresses of `FUNCTIONS` and `KINDS`. All callers share the array, and none may write to it."""
     functions = [ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value for name in FUNCTIONS]
     return np.array([*functions, *map(id, KINDS)], np.int64)
 
 
 def items_of(things: list[Any]) -> Array:
-    """The addresses of the items of a list, which nobody may change."""
+    """The addresses of a list's items. They may be the list's own memory, so it must not change while they are used."""
     if not is_known() or not things:
         return np.fromiter(map(id, things), np.int64, len(things))
     words = (ctypes.c_int64 * len(things)).from_address(int(word_at(id(things), ITEMS_WORD)))
@@ -182,7 +185,7 @@ class Objects:
         return self._read(LENGTHS)
 
     def integers(self) -> Array | None:
-        """Integers of 64 bits; None if only Python can tell whether they are that."""
+        """The objects as int64; None if one is not exactly an integer of 64 bits, or kernels cannot read it."""
         return self._read(INTEGERS)
 
     def _read(self, kernel: Kernel) -> Array | None:

@@ -161,8 +161,10 @@ class ThreadPool:
         return rows.results
 
     def launch_with_lock(self, rows: ArgumentTable) -> Array:
-        """As `launch`, but the caller keeps Python's lock until all calls have ended: for kernels that only read
-        objects of Python, which nobody can change meanwhile.
+        """As `launch`, for kernels that read objects of Python: the caller keeps Python's lock during the calls.
+
+        With several threads it keeps the lock until all calls have ended, and with one during each call. Traces do not
+        show these calls.
 
         Raises
         ------

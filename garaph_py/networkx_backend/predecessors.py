@@ -32,7 +32,7 @@ def predecessors(
     ----------
     G : BackendGraph
     weight : str, optional
-        The edge attribute that is the length w; by default all are 1.
+        The edge attribute that is the length w. None: all are 1.
     distance : ndarray, shape (n,)
         The distance of each vertex from the source.
     order : ndarray

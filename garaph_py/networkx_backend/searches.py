@@ -140,11 +140,11 @@ def remove(n, offsets, others, waiting, queue, bounds):
 
 # wide: a compiled function takes its arrays one by one.
 def precede(count, offsets, others, lengths, step, distances, order, reached, last, cursors, lists, before):
-    """List the vertices before each reached vertex on shortest paths, from the first of `order` to the last.
+    """Count the vertices before each reached vertex on shortest paths, or list them as they come in `order`.
 
-    If it `lists` them, those before w go to ``before[cursors[w]]`` and after it; otherwise it counts them. Edge e has
-    the length ``lengths[e * step]``. ``last[w]``, below 0 at first, becomes the last one before w: parallel edges count
-    once.
+    If `lists` is true, the kernel writes those before w from ``before[cursors[w]]`` on; otherwise ``cursors[w]`` counts
+    them. Edge e has the length ``lengths[e * step]``; with a step of 0, all have the first. ``last[w]`` is the vertex
+    that was found last before w, and below 0 at first, so that parallel edges count once.
     """
     for place in range(count):
         v = np.int64(order[place])
@@ -193,12 +193,12 @@ def preceding(rows: Rows, lengths: Array | None, distance: Array, order: Array, 
     ----------
     rows : Rows
     lengths : ndarray, shape (m,), optional
-        Those of the edges of `rows`, of the type of `distance`; by default 1.
+        Those of the edges of `rows`, of the type of `distance`. None: all are 1.
     distance : ndarray, shape (n,)
     order : ndarray of uint32
         The vertices that are reached, in the order in which they are to be listed.
     keys : ndarray
-        The same vertices in another order.
+        The same vertices in the order of the answer.
     """
     n, distance = len(distance), distance if distance.dtype in TYPES else distance.astype(np.int64)
     given = lengths if lengths is not None else np.ones(1, distance.dtype)

@@ -9,18 +9,18 @@ import networkx as nx
 from .graph import BackendGraph
 
 CACHED_EDGES = 5_000
-"""The least edges of a graph that NetworkX has converted and cached. With the conversion done, functions take from a
-sixth to three fifths of NetworkX's time at 4,773 edges, and some are slower at 2,137; a run itself takes about a
-millisecond."""
+"""The least edges of a graph that NetworkX has converted and cached. With the conversion done, functions take a sixth
+to three fifths of NetworkX's time at 4,773 edges, and some are slower at 2,137 (two cores of a Zen 3, seven functions,
+2026-11-30)."""
 ITERATED_EDGES = 10_000
 """The least edges for functions that take NetworkX longer than a conversion: at 10,528 edges, PageRank is twice as fast
-as in NetworkX, conversion included, and shortest paths by weight are 1.2 times as fast."""
+as in NetworkX, conversion included, and shortest paths by weight are 1.2 times as fast (as above)."""
 SWEPT_EDGES = 1_000
 """The least edges for a search from every node, next to which a conversion is nothing."""
 PASS_EDGES = 20_000
-"""The least edges for functions that go over the edges once, as a conversion does. The first call takes four fifths of
-NetworkX's time at 10,528 edges, half of it at 22,693, and a fifth at 101,900. These numbers are of two cores of a Zen
-3, 2026-11-30."""
+"""The least edges for functions that go over the edges once, as a conversion does. The first call of
+`connected_components` takes four fifths of NetworkX's time at 10,528 edges, half of it at 22,693, and a fifth at
+101,900 (as above)."""
 
 SWEEPS = frozenset({
     "all_pairs_bellman_ford_path", "all_pairs_bellman_ford_path_length", "all_pairs_dijkstra",
@@ -51,7 +51,7 @@ LIMITED = {
     "shortest_path_length": ("source", "target"), "triangles": ("nodes",),
 }  # fmt: skip
 """Functions for which it does so too if all of these arguments are given, the first after the graph. A path between two
-nodes of 101,900 edges takes it 0.05 ms, and their conversion 12 ms (2026-11-29)."""
+nodes of 101,900 edges takes it 0.05 ms, and a conversion 3 ms."""
 
 
 def should_run(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool | str:
