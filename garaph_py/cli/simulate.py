@@ -302,8 +302,8 @@ def play_again(
     recorded = read_trace(trace, engine)
     room = None if memory is None else memory - recorded.workload.fixed
     again = replay(recorded, machine, device=device, engine=engine, room=room, iterations=iterations)
-    done, policy = again.simulated, again.options.policy
-    beyond = [] if machine is None else extrapolations(machine, recorded.workload, done, policy)
+    done = again.simulated
+    beyond = extrapolations(again.machine, recorded.workload, done, again.options.policy)
     was = recorded.rows[: len(done.iterations)]
     return {
         "program": recorded.workload.traits.name, "recorded_seconds": sum(row["seconds"] for row in was),

@@ -58,16 +58,14 @@ def should_run(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool
     """Whether a function is likely to be done sooner here, conversion included: True, or why not."""
     graph = args[0] if args else kwargs["G"]
     edges = graph.number_of_edges()
-    if is_cached(graph):
+    if name in SWEEPS:
+        least = SWEPT_EDGES
+    elif is_cached(graph):
         least = CACHED_EDGES
     elif name in LOOKED_UP or is_limited(name, args, kwargs):
         return "it is done sooner than the graph is converted"
-    elif name in SWEEPS:
-        least = SWEPT_EDGES
-    elif name in ITERATED:
-        least = ITERATED_EDGES
     else:
-        least = PASS_EDGES
+        least = ITERATED_EDGES if name in ITERATED else PASS_EDGES
     if edges >= least:
         return True
     return f"the graph has {edges:,} edges, and garaph is worth its conversion from {least:,} on"

@@ -54,6 +54,9 @@ LEAST_TILED_EDGES = 1 << 24
 TILES_SHARE = 1 / 16
 """Most that tiles made unasked may take of the memory that the process may use."""
 
+NO_DRIVER = "there is no NVIDIA driver (libcuda.so.1), so the CPU works alone"
+"""Why a run under ``device="auto"`` uses none of the GPUs that the user allows."""
+
 
 class Facts(NamedTuple):
     """A call, what is done already of preparing it on a GPU, and the machine's rates."""
@@ -272,6 +275,8 @@ def gpus_of(
     if executor == CPU:
         if options.device == HYBRID and options.asked_gpus is not None:
             allowed_gpus(options, machine)  # only to refuse more than the machine has
+        if options.device == ANY and options.asked_gpus is not None and not machine.has_driver():
+            return (), f"gpus={options.asked_gpus}: {NO_DRIVER}"
         return (), None
     if options.asked_gpus is None and options.device == GPU:
         return (0,), None

@@ -19,12 +19,15 @@ class Replay:
     Attributes
     ----------
     recorded : RecordedRun
+    machine : Machine
+        On which the run was simulated.
     simulated : Simulation
     options : RunOptions
         Those of the simulated run.
     """
 
     recorded: RecordedRun
+    machine: Machine
     simulated: Simulation
     options: RunOptions
 
@@ -59,7 +62,7 @@ def replay(
         check_partitions(recorded.options, options)
     workload = replace(recorded.workload, activities=recorded.workload.activities[:iterations])
     left = room_of(recorded) if room is None else room
-    return Replay(recorded, simulate(workload, machine, options, left), options)
+    return Replay(recorded, machine, simulate(workload, machine, options, left), options)
 
 
 def check_partitions(recorded: RunOptions, asked: RunOptions) -> None:

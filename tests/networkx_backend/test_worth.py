@@ -39,6 +39,13 @@ def test_a_look_at_few_edges_is_not_unless_the_graph_is_cached():
     assert "sooner than" in worth.should_run("has_path", (graph, 0, 1), {})
 
 
+def test_what_is_worth_a_conversion_is_worth_it_without_one():
+    graph = path(worth.SWEPT_EDGES)
+    nx.pagerank(graph, backend="garaph")
+    assert worth.should_run("diameter", (graph,), {}) is True
+    assert f"from {worth.CACHED_EDGES:,} on" in worth.should_run("pagerank", (graph,), {})
+
+
 def test_a_conversion_that_failed_is_not_there():
     graph = path(worth.CACHED_EDGES)
     with pytest.raises(NotImplementedError):

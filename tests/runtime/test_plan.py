@@ -133,6 +133,14 @@ def test_several_gpus_are_reckoned_with_once_one_is_found(graph, monkeypatch):
     assert found(new) == ("cpu", ())
 
 
+@pytest.mark.parametrize("has_driver", [False, True])
+def test_gpus_that_were_asked_for_are_not_left_out_in_silence(graph, has_driver):
+    machine, bound = Machine(8, lambda: False, lambda: has_driver), bind(gp.apps.PageRank(), graph)
+    found = plan(bound, graph, RunOptions(gpus=2), machine)
+    assert (found.executor, found.why) == ("cpu", None if has_driver else f"gpus=2: {plan_.NO_DRIVER}")
+    assert plan(bound, graph, RunOptions(), machine).why is None
+
+
 @pytest.mark.parametrize(
     "options", [{"device": "cpu"}, {"mode": "push"}, {"device": "gpu"}, {"device": "hybrid"}, {}], ids=str
 )

@@ -16,6 +16,7 @@ from garaph_py.dispatch.rates import Speeds
 from garaph_py.errors import FormatError, ParameterError
 from garaph_py.executor.modes import CPU, GPU, PULL, PUSH
 from garaph_py.simulation import read_machine, simulate
+from garaph_py.simulation.assess import extrapolations
 from garaph_py.simulation.calibrate import Sample, calibrate, cpu_costs, fitted, samples
 from garaph_py.simulation.demand import Demand
 from garaph_py.simulation.machine import WorkCost, doublings
@@ -236,6 +237,10 @@ def test_a_recorded_run_takes_as_long_again(tmp_path, engine):
     assert again.seconds == pytest.approx(sum(row.seconds for row in result.stats.iterations), rel=0.05)
     with pytest.raises(ParameterError, match="no GPU"):
         replay(run, device="gpu")
+    for other in ("auto", "garaph"):
+        again = replay(run, engine=other)
+        beyond = extrapolations(again.machine, run.workload, again.simulated, again.options.policy)
+        assert any("not measured under" in one for one in beyond) == (other != engine)
     assert len(replay(run, KNOWN, device="hybrid").simulated.iterations) == len(run.rows)
 
 
