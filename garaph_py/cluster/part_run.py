@@ -241,7 +241,7 @@ class PartRun:
         changeable = sum(page.changeable for page in pages)
         state.visited(decision.mode, sum(page.edges for page in pages), active, changeable)
         state.advance(0, 0, changeable)
-        self._scheduler.learn(decision, seen.f, result.sharing, result.pages_skipped, result.page_count)
+        self._scheduler.learn(seen, decision, result.sharing, result.pages_skipped, result.page_count)
         if executor.uses_gpu != with_gpu:  # the GPU has failed
             self._scheduler = self._scheduled()
         partials = None

@@ -151,7 +151,7 @@ class Loop:
         if self.bound.total is not None and state.total is not None:
             partials = [page.partials for page in pages if page.partials is not None]
             state.total[:] = total_of(partials, self.bound.total)
-        scheduler.learn(decision, seen.f, result.sharing, skipped, count)
+        scheduler.learn(seen, decision, result.sharing, skipped, count)
         from_disk, self.read = source.bytes_read - self.read, source.bytes_read
         scheduler.read(decision, from_disk, edges)
         usual = PageDecision(decision.mode, result.device)

@@ -169,11 +169,6 @@ class Policy:
         return Rates.expected(threads, *load, reactive=False)
 
 
-def decide(seen: Observation, policy: Policy) -> Decision:
-    """The decision of `policy` on an observation."""
-    return policy.decide(seen)
-
-
 @dataclass(frozen=True)
 class _Rules(Policy):
     """The rules that both policies share: the mode that the user forces, and alpha."""
@@ -193,11 +188,10 @@ class _Rules(Policy):
         solo = self.alone(seen) if forced is None else Decision(forced, "as asked", seen.device)
         if seen.ratio is None:
             return solo
-        gpu_pushes = forced is None and seen.device_pushes and suits_device_push(seen)
-        push = EXPECTED.push_start + EXPECTED.push_edge * seen.f
-        on_device = min(push, 1.0) if gpu_pushes else 1.0
-        alpha = alpha_of(seen, solo.mode, seen.ratio) / on_device if not (gpu_pushes and seen.from_disk) else 1.0
-        stays = saving(alpha) * on_device + seen.missed < abs(seen.moving)
+        gpu_pushes = would_push_on_device(seen)
+        waits_for_disk = gpu_pushes and seen.from_disk
+        alpha = 1.0 if waits_for_disk else alpha_of(seen, solo.mode, seen.ratio) / device_time(seen)
+        stays = saving(seen, alpha) + seen.missed < abs(seen.moving)
         on_gpu = seen.moving > 0 if stays and (alpha < 1) == (seen.moving > 0) else alpha >= 1
         if solo.mode == COMPONENTS:
             return solo._replace(device=GPU if on_gpu else CPU, alpha=alpha)
@@ -229,9 +223,21 @@ def alpha_of(seen: Observation, mode: str, ratio: float) -> float:
     return min(seen.start + seen.sparse * f * seen.k, 1.0) * ratio
 
 
-def saving(alpha: float) -> float:
-    """What the faster processor saves in an iteration, in units of the time that the GPU takes to pull all pages."""
-    return abs(alpha - 1)
+def would_push_on_device(seen: Observation) -> bool:
+    """Whether the GPU pushes if it does the next iteration alone."""
+    return seen.forced_mode is None and seen.device_pushes and suits_device_push(seen)
+
+
+def device_time(seen: Observation) -> float:
+    """The time that the GPU takes for the next iteration, in units of the time in which it pulls all pages."""
+    if not would_push_on_device(seen):
+        return 1.0
+    return min(EXPECTED.push_start + EXPECTED.push_edge * seen.f, 1.0)
+
+
+def saving(seen: Observation, alpha: float) -> float:
+    """What the faster processor saves in an iteration, in the same units, if T_CPU / T_GPU is `alpha`."""
+    return abs(alpha - 1) * device_time(seen)
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from ..executor.results import OpenBucket, Supersteps
 from ..pages.layout import Page
 from .far_pushes import FarPushes
 from .observation import NOTIFY_BOUND, Observation
-from .policy import Policy, notify_bound_after
+from .policy import Policy, notify_bound_after, saving
 from .push_cost import PushCost
 from .rates import Speeds
 from .reentry import DiskPushes
@@ -293,15 +293,17 @@ class Scheduler:
         if decision.mode == PUSH:
             self.disk_pushes = self.disk_pushes.after(nbytes, followed, decision.reenters)
 
-    def learn(self, decision: Decision, f: float, sharing: tuple[Sharing, ...], skipped: int, pages: int) -> None:
-        """Learn from an iteration at `f`, which skipped `skipped` of `pages` pages and measured `sharing`."""
+    def learn(
+        self, seen: Observation, decision: Decision, sharing: tuple[Sharing, ...], skipped: int, pages: int
+    ) -> None:
+        """Learn from an iteration, which skipped `skipped` of `pages` pages and measured `sharing`."""
         self.rates = sharing
         alpha = decision.alpha
         if alpha is not None:
             slower = decision.device == (GPU if alpha < 1 else CPU)
-            self.missed = self.missed + abs(alpha - 1) if slower else 0.0
+            self.missed = self.missed + saving(seen, alpha) if slower else 0.0
         if self.can.name == GPU and decision.mode == NOTIFY_PULL:
-            self.notify_bound = notify_bound_after(self.notify_bound, f, skipped, pages, self.edges)
+            self.notify_bound = notify_bound_after(self.notify_bound, seen.f, skipped, pages, self.edges)
 
 
 def before_each(first: int, after: Array) -> Array:

@@ -102,7 +102,7 @@ def simulate(
         check_priced(decision, f"iteration {number} of {workload.traits.name} ({decision.device})", policy)
         steps = executor.steps(activities[number:], decision)
         last, pages = steps[-1], steps[-1].pages + steps[-1].skipped
-        scheduler.learn(decision, seen.f, last.sharing, last.skipped, pages)
+        scheduler.learn(seen, decision, last.sharing, last.skipped, pages)
         for step, activity in zip(steps, activities[number:], strict=False):
             done.add(decision, activity, step, workload.edges)
         if decision.mode == PULL and unfinished is not None:

@@ -31,7 +31,7 @@ def seen(active_edges: int, engine: str = "garaph", **more: object) -> tuple[Obs
 
 def decide(seen: tuple[Observation, str]) -> Decision:
     observation, engine = seen
-    return policies.decide(observation, POLICIES[engine])
+    return POLICIES[engine].decide(observation)
 
 
 @pytest.mark.parametrize(

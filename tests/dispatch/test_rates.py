@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from garaph_py.dispatch.observation import Observation
-from garaph_py.dispatch.policy import POLICIES, GaraphPolicy, alpha_of, decide
+from garaph_py.dispatch.policy import POLICIES, GaraphPolicy, alpha_of
 from garaph_py.dispatch.rates import LEAST_SECONDS, Rates, Speeds, blend
 from garaph_py.executor.modes import NOTIFY_PULL, PULL, PUSH
 from garaph_py.pages.layout import Page
@@ -32,10 +32,10 @@ def observation(**what):
 def test_alpha_is_equation_3(what, alpha):
     policy = POLICIES[what.pop("engine", "garaph")]
     seen = observation(**what)
-    decision = decide(seen, policy)
+    decision = policy.decide(seen)
     assert decision.alpha == pytest.approx(alpha)
     assert decision.device == ("both" if alpha >= 1 else "cpu")
-    alone = decide(replace(seen, cpu_helps=False), policy)
+    alone = policy.decide(replace(seen, cpu_helps=False))
     assert (alone.device, alone.mode) == (("gpu", "pull") if alpha >= 1 else ("cpu", decision.mode))
 
 
@@ -46,9 +46,9 @@ def test_alpha_of_a_graph_without_edges():
 
 def test_one_processor_has_no_alpha():
     policy = POLICIES["garaph"]
-    assert decide(observation(), policy).alpha is None
-    assert decide(observation(), policy).device == "cpu"
-    assert decide(observation(device="gpu"), policy).device == "gpu"
+    assert policy.decide(observation()).alpha is None
+    assert policy.decide(observation()).device == "cpu"
+    assert policy.decide(observation(device="gpu")).device == "gpu"
 
 
 def test_rates_follow_what_was_measured():

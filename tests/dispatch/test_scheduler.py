@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from garaph_py.dispatch.policy import POLICIES, Policy
+from garaph_py.dispatch.policy import POLICIES, Policy, device_time
 from garaph_py.dispatch.push_cost import PushCost
 from garaph_py.dispatch.rates import Rates, Speeds
 from garaph_py.dispatch.reentry import DiskPushes
@@ -80,7 +80,7 @@ def test_pages_go_to_a_gpu_while_it_works():
     can = {"transfers": (EITHER,)}
     hybrid = scheduler(loads=(LOAD,), **can)
     assert hybrid.observe(1, 1).transfers == scheduler(name=GPU, **can).observe(1, 1).transfers == (EITHER.ways,)
-    hybrid.learn(Decision(PULL, "", BOTH), 1.0, (), 0, 1)  # the device has failed
+    hybrid.learn(hybrid.observe(100, 1000), Decision(PULL, "", BOTH), (), 0, 1)  # the device has failed
     assert hybrid.observe(1, 1).transfers == ()
 
 
@@ -117,9 +117,10 @@ def test_values_that_the_host_lacks_are_copied_to_both_its_arrays_and_back(missi
     assert (hybrid.observe(1, 1).moving, hybrid.observe(1, 1).missed) == (0.0, 0.0)
 
 
-def learn(hybrid, device, alpha, mode=PULL):
+def learn(hybrid, device, alpha, mode=PULL, active_edges=500):
     """From a decision of a user's policy, whose names are equal to ours, but other objects."""
-    hybrid.learn(Decision("".join(mode), "", "".join(device), alpha), 0.5, hybrid.rates, 0, 10)
+    decision = Decision("".join(mode), "", "".join(device), alpha)
+    hybrid.learn(hybrid.observe(50, active_edges), decision, hybrid.rates, 0, 10)
     return hybrid.missed
 
 
@@ -135,8 +136,16 @@ def test_what_the_faster_processor_would_have_saved_adds_up():
     hybrid.missed = 1.0
     assert learn(hybrid, GPU, 1.0) == 0.0  # neither is slower, and the GPU may have its turn
     rates = (Rates(1, 1, 1.0, 1.0, 1.0),)
-    hybrid.learn(Decision(PULL, ""), 0.5, rates, 0, 10)
+    hybrid.learn(hybrid.observe(50, 500), Decision(PULL, ""), rates, 0, 10)
     assert hybrid.rates == rates
+
+
+def test_what_a_push_would_have_saved_is_a_part_of_the_time_of_a_pull():
+    """alpha is then that of the push, which takes the GPU less time than a pull of all pages."""
+    hybrid = scheduler(loads=(LOAD,), devices_push=True)
+    assert learn(hybrid, CPU, 3.0, active_edges=1) == pytest.approx(2 * device_time(hybrid.observe(50, 1)))
+    assert device_time(hybrid.observe(50, 1)) < 0.5
+    assert device_time(hybrid.observe(100, 1000)) == 1.0
 
 
 @pytest.mark.parametrize(("name", "mode", "bound"), [

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import garaph_py as gp
 from garaph_py.dispatch.observation import Observation
-from garaph_py.dispatch.policy import POLICIES, decide
+from garaph_py.dispatch.policy import POLICIES
 from garaph_py.errors import ParameterError
 from garaph_py.executor.cpu import pull_tiled
 from garaph_py.executor.cpu.pull_tiled import tiles_of
@@ -295,15 +295,15 @@ def test_programs_that_cannot_use_tiles_are_refused(graph_of, program, options):
         run_with(program, graph, mode="pull-tiled", **options)
 
 
-def seen(engine="auto", active_edges=900, tiles=True):
-    return Observation(100, 1000, 50, active_edges, tiles=tiles), POLICIES[engine]
+def mode_of(engine="auto", active_edges=900, tiles=True):
+    return POLICIES[engine].decide(Observation(100, 1000, 50, active_edges, tiles=tiles)).mode
 
 
 def test_dense_iterations_use_tiles_where_there_are_some():
-    assert decide(*seen()).mode == PULL_TILED
-    assert decide(*seen(tiles=False)).mode == PULL
-    assert decide(*seen(engine="garaph")).mode == PULL
-    assert decide(*seen(active_edges=400)).mode == PULL
+    assert mode_of() == PULL_TILED
+    assert mode_of(tiles=False) == PULL
+    assert mode_of(engine="garaph") == PULL
+    assert mode_of(active_edges=400) == PULL
 
 
 @pytest.mark.full
