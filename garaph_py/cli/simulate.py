@@ -296,8 +296,8 @@ def play_again(
 ) -> dict[str, Any]:  # fmt: skip
     """Simulate a recorded run; the recorded and the simulated iterations, as JSON has them."""
     from ..simulation.assess import extrapolations
-    from ..simulation.recorded import read_trace
     from ..simulation.replay import replay
+    from ..simulation.traces import read_trace
 
     recorded = read_trace(trace, engine)
     room = None if memory is None else memory - recorded.workload.fixed

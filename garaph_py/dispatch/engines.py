@@ -112,8 +112,8 @@ class Emogi(ListPolicy):
 
     def __post_init__(self) -> None:
         check_flags(self)
-        if self.element_bytes not in (4, 8):
-            raise ParameterError(f"emogi: element_bytes={self.element_bytes!r}: choose 4 or 8")
+        if not isinstance(self.element_bytes, int) or self.element_bytes not in (4, 8):
+            raise ParameterError(f"emogi: element_bytes={self.element_bytes!r}: give a whole number, 4 or 8")
         if self.align and not self.merge:
             object.__setattr__(self, "align", False)  # a thread has nothing to align
         if self.shared and (not (self.listed and self.merge) or self.unified or self.element_bytes != 4):
@@ -209,7 +209,8 @@ class Grus(ListPolicy):
         check_flags(self)
         if self.placement not in PLACEMENTS:
             raise ParameterError(f"grus: placement={self.placement!r}: choose from {', '.join(PLACEMENTS)}")
-        if self.tau is not None and not (isinstance(self.tau, (int, float)) and 0 < self.tau <= 1):
+        is_number = isinstance(self.tau, (int, float)) and not isinstance(self.tau, bool)
+        if self.tau is not None and not (is_number and 0 < self.tau <= 1):
             raise ParameterError(f"grus: tau={self.tau!r}: give a number above 0, at most 1")
 
     @property

@@ -200,10 +200,10 @@ def explain(program: VertexProgram, graph: Graph, options: RunOptions) -> Plan:
     graph = oriented(program, graph)
     asked = bind(program, graph)
     check_run_options(options, asked, graph)
-    graph = encoded(graph, options)
+    given, graph = graph, encoded(graph, options)
     if options.verify:
         check_verifying(graph, asked.reads_edge_values)
-    if ends_by_itself(options) and may_narrow(asked, graph):
+    if ends_by_itself(options) and may_narrow(asked, given):
         asked = narrowed(asked)
     machine = Machine.here()
     bound, chosen = planned(asked, graph, options, machine)

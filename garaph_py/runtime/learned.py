@@ -97,14 +97,18 @@ class Learned:
         """The rates after these lessons; those of another GPU are forgotten."""
         known = self
         if architecture not in (None, known.architecture):
-            own = {name: rate for name, rate in known.rates.items() if name.startswith("cpu_")}
-            known = replace(known, rates=own, doubts={}, architecture=architecture)
+            known = replace(known, rates=of_host(known.rates), doubts=of_host(known.doubts), architecture=architecture)
         rates, doubts = revised(known.rates, known.doubts, learned)
         dates = {
             name: known.dates[name] if known.rates.get(name) == rate else today.isoformat()
             for name, rate in rates.items()
         }
         return replace(known, rates=rates, doubts=doubts, dates=dates)
+
+
+def of_host(rates: dict[str, float]) -> dict[str, float]:
+    """Those of the rates that are the same whatever GPU there is: of the CPU, and of disks."""
+    return {name: rate for name, rate in rates.items() if name.startswith(("cpu_", "disk_"))}
 
 
 def entries(found: dict[str, Any], name: str) -> dict[str, Any]:
@@ -168,7 +172,7 @@ def teach(learned: dict[str, float], architecture: str | None) -> None:
 def _write(name: str) -> None:
     """Write what this process has learned since it last read or wrote the file, in which another may have learned.
 
-    If that was about another GPU, and this process has not begun to use one, only the rates of the CPU are added.
+    If that was about another GPU, and this process has not begun to use one, only the rates of CPU and disks are added.
     """
     mine, synced = _known[name], _synced[name]
     own = {rate: value for rate, value in mine.rates.items() if synced.rates.get(rate) != value}
@@ -176,7 +180,7 @@ def _write(name: str) -> None:
     if mine.architecture != synced.architecture:
         found = found.after({}, mine.architecture, date.today())
     elif mine.architecture not in (None, found.architecture):
-        own, doubts = {rate: value for rate, value in own.items() if rate.startswith("cpu_")}, found.doubts
+        own, doubts = of_host(own), found.doubts | of_host(doubts)
     dates = found.dates | {rate: mine.dates[rate] for rate in own}
     _known[name] = _synced[name] = replace(found, rates=found.rates | own, doubts=doubts, dates=dates)
     _written[name] = time.monotonic()
@@ -308,4 +312,6 @@ def kind(bound: BoundProgram, options: RunOptions, threads: int) -> Hashable:
 
 def placed(options: RunOptions) -> Hashable:
     """The options that matter on GPUs alone."""
-    return options.gather, options.gpu_bytes
+    return (
+        options.gather, options.gpu_bytes, options.gpu_order, options.streams, options.replication, options.page_edges
+    )  # fmt: skip

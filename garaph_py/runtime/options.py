@@ -183,7 +183,8 @@ class Options:
             check_page_edges(self.page_edges)
         if not is_count(self.streams) or not 1 <= self.streams <= MAX_STREAMS:
             raise ParameterError(f"streams={self.streams!r}: give a whole number from 1 to {MAX_STREAMS}")
-        if isinstance(self.replication, bool) or self.replication_factor not in (CUSTOM, CALIBRATED, *FACTORS):
+        factor = self.replication_factor
+        if type(factor) not in (int, str) or factor not in (CUSTOM, CALIBRATED, *FACTORS):
             allowed = ", ".join(map(str, (CUSTOM, CALIBRATED, *FACTORS)))
             raise ParameterError(f"replication={self.replication!r}: choose from {allowed}")
         _ = self.gpu_bytes, self.checkpoint_interval
@@ -232,7 +233,7 @@ class Options:
     @property
     def replication_factor(self) -> int | str:
         """`replication`, with a factor as an int: the command line passes it as text."""
-        return int(self.replication) if str(self.replication).isdigit() else self.replication
+        return int(self.replication) if str(self.replication).isdecimal() else self.replication
 
     @property
     def checkpoint_interval(self) -> Every:

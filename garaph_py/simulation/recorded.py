@@ -1,8 +1,7 @@
-"""Runs that were measured, read from the folder of an experiment or from a trace."""
+"""Runs that were measured, and those in the folder of an experiment; `traces` reads others."""
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import json
 import logging
@@ -14,27 +13,22 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 
 from ..apps import registry as programs
 from ..codec.arrays import PACKED
-from ..dispatch.engines import class_of, engine_name, is_in_file
+from ..dispatch.engines import is_in_file
 from ..dispatch.rates import Speeds
 from ..errors import FormatError, ParameterError
 from ..executor.gpu.gather import REPLICATED, SEGMENTED
-from ..executor.gpu.work import PULLING
 from ..executor.modes import BOTH, COMPONENTS, CPU, GPU, NOTIFY_PULL, PUSH
-from ..executor.partitions import PartitionCounts
 from ..experiment.tables import read_rows
 from ..graph.shape import Shape
 from ..io.formats.format import malformed
-from ..program import VertexId
-from ..program.fields import hints
+from ..program.sources import vertices_of
 from ..runtime.options import ANY, HYBRID, RunOptions
 from ..runtime.plan import is_synchronous
 from ..runtime.speeds import GPU_EDGE_BYTES
-from ..system.files import no_such_file
 from ..system.sizes import parse_bytes
 from .workload import Traits, Workload, activities_of, bind_for_types, device_bytes, even_offsets
 
@@ -48,10 +42,6 @@ COLUMNS = ("combination", "repeat", "program", "parameters", "graph", "device", 
 """Columns that results.parquet must have."""
 SYMMETRIC = "symmetric"
 """Part of the name of an undirected graph."""
-WRITE_ONE = "write one by `garaph run --trace`"
-"""How to get a trace."""
-TRACED = "-"
-"""The path of a trace in the options of a run that wrote one: each superstep was recorded, so none was in a chain."""
 RAW_GATHERS = (SEGMENTED, REPLICATED)
 """Gathers for raw edges."""
 
@@ -298,9 +288,8 @@ def recorded_of(result: Record, rows: list[Record]) -> RecordedRun:
     """A run from its row in results.parquet and its `rows` in iterations.parquet."""
     kind = programs.find(result["program"])
     given = dict(part.split("=", 1) for part in (result["parameters"] or "").split(", ") if part)
-    vertices = {name: "0" for name, hint in hints(kind).items() if hint == VertexId}
     weighted = result.get("graph_weighted", True)  # earlier versions did not write it
-    bound = bind_for_types(programs.build(kind, given | {name: vertices[name] for name in vertices}), weighted)
+    bound = bind_for_types(programs.build(kind, given | dict.fromkeys(vertices_of(kind), "0")), weighted)
     names = "engine", "mode", "sync", "iterations", "deterministic", "check"
     given_options: dict[str, Any] = {name: result[name] for name in names if result.get(name) is not None}
     if result.get("gather") == REPLICATED:
@@ -335,65 +324,6 @@ def recorded_of(result: Record, rows: list[Record]) -> RecordedRun:
     )  # fmt: skip
 
 
-def read_trace(path: str | os.PathLike[str], engine: str | None = None) -> RecordedRun:
-    """Read the run in a trace that ``garaph run --trace`` has written.
-
-    Parameters
-    ----------
-    path : path
-    engine : str, optional
-        The engine that the user names. A policy of a user's own that the trace names is not looked for in a file: this
-        engine takes its place if the two classes have the same name, and otherwise ``"auto"`` does.
-
-    Raises
-    ------
-    FormatError
-        If the file is missing or is not a trace.
-    ParameterError
-        If the run was under such a policy, and the user names no engine.
-    """
-    try:
-        document = json.loads(Path(path).read_bytes())
-        facts, events = document["otherData"], document["traceEvents"]
-        own = engine_in(text(facts["engine"]), engine)
-        run = traced(facts, [event for event in events if event["ph"] in ("X", "M")], own or ANY)
-    except (FileNotFoundError, IsADirectoryError):
-        raise FormatError(path, no_such_file(path, WRITE_ONE, ".json")) from None
-    except (ValueError, KeyError, TypeError, ArithmeticError):
-        raise FormatError(path, f"is not a trace of garaph; {WRITE_ONE}") from None
-    if own is None and engine is None:
-        raise ParameterError(
-            f"{path}: its run was under the policy {facts['engine']!r}, which is code that a trace alone cannot have "
-            "run; if you trust its file, name it: --engine FILE.py:CLASS"
-        )
-    if "workers" in facts:
-        raise FormatError(path, "its run was on a cluster; record one on a single machine")
-    if not in_supersteps(run.rows):
-        raise FormatError(path, "its run found components in one iteration; record one with --async or --sync")
-    if may_push_deltas(run):
-        raise FormatError(
-            path,
-            "vertices of its run may push deltas, which a simulation has no costs of; record one with --engine garaph",
-        )
-    return run
-
-
-def text(given: Any) -> str:
-    """A text of a trace; raises a TypeError for anything else."""
-    if not isinstance(given, str):
-        raise TypeError(f"{given!r} is no text")
-    return given
-
-
-def engine_in(recorded: str, named: str | None) -> str | None:
-    """The engine to take for that of a run: the `recorded` one, if no file has to be run for it, or else the one that
-    the user has `named`, if its class has the same name; None if neither is."""
-    if not is_in_file(recorded):
-        with contextlib.suppress(ParameterError):
-            return engine_name(recorded)
-    return named if named is not None and class_of(named) == class_of(recorded) else None
-
-
 def shape_in(facts: Record, vertices: int, edges: int) -> Shape | None:
     """The shape of the graph's lists, in a row of a table or in a trace's facts; None if none of it was recorded.
 
@@ -404,91 +334,9 @@ def shape_in(facts: Record, vertices: int, edges: int) -> Shape | None:
     return replace(Shape.expected(vertices, edges), **known) if known else None
 
 
-def traced(facts: Record, events: list[Record], engine: str) -> RecordedRun:
-    """A run under `engine` from the facts and the events of its trace."""
-    tracks = {event["tid"]: event["args"]["name"] for event in events if event["name"] == "thread_name"}
-    spans = [event for event in events if event["ph"] == "X"]
-    rows = [row_of(span) for span in spans if tracks[span["tid"]] == "iterations"]
-    n, m, asked = facts["vertices"], facts["edges"], facts.get("options", {})
-    has_buckets = facts["relaxes"] and facts["priority"] and not facts["synchronous"]
-    traits = Traits(
-        facts["program"], facts["value_bytes"], facts["edge_value_bytes"], facts["everybody"], facts["relaxes"],
-        facts["synchronous"], has_buckets, facts.get("done", False), facts.get("ends_late", False),
-        pushes_deltas=facts.get("deltas", False),
-    )  # fmt: skip
-    copies = [span for span in spans if tracks[span["tid"]] == "copy to device"]
-    kernels = [span for span in spans if tracks[span["tid"]].startswith("stream") and span["name"] == PULLING]
-    copied = sum(span["args"]["edges"] for span in copies)
-    width = sum(row["to_device"] for row in rows) / copied if copied else 4.0 + traits.edge_value_bytes
-    # an estimate for any program: one or two arrays of values, one of sums, and the offsets of one or both directions
-    vertex_bytes = traits.value_bytes * (2 + facts["synchronous"]) + 8.0 * (1 + facts["directed"])
-    workload = Workload(
-        traits, n, m, even_offsets(n, m), tuple(activities_of(rows, m)), width, vertex_bytes,
-        pushes=facts["pushes"], kernels=costs_of(kernels, m), known_shape=shape_in(facts, n, m),
-        known_nearby=facts.get("graph_nearby"), directed=facts["directed"],
-        page_edges=int(asked["page_edges"]) if "page_edges" in asked else None,
-    )  # fmt: skip
-    device = device_of(facts["device"], rows)
-    memory = facts["gpu_memory"]
-    return RecordedRun(
-        facts["program"], workload, RunOptions(device=device, engine=engine, mode=facts["mode"], trace=TRACED),
-        facts["threads"], None if memory is None else memory - workload.fixed, tuple(rows),
-        copied * width / seconds_of(copies) if copied else None,
-        seconds_of(kernels) / sum(span["args"]["edges"] for span in kernels) if kernels else None,
-    )  # fmt: skip
-
-
-def costs_of(kernels: list[Record], edges: int) -> tuple[Array, Array] | None:
-    """`Workload.kernels`, from the spans of all kernels; None if they do not cover all pages."""
-    pages: dict[int, list[Record]] = {}
-    for span in sorted(kernels, key=lambda span: -span["args"]["edges"]):
-        own = pages.setdefault(span["args"]["page"], [span])
-        if own[0] is not span and own[0]["args"]["edges"] == span["args"]["edges"]:  # not a part of the page
-            own.append(span)
-    ordered = [pages[number] for number in sorted(pages)]
-    sizes = np.array([spans[0]["args"]["edges"] for spans in ordered])
-    taken = np.array([np.mean([span["dur"] for span in spans]) for spans in ordered])
-    if not edges or sizes.sum() != edges or not taken.sum():
-        return None
-    before = (np.concatenate([[0.0], np.cumsum(column)]) for column in (sizes, taken * (edges / taken.sum())))
-    return next(before), next(before)
-
-
 def device_of(asked: str, rows: list[Record]) -> str:
     """The device of a run: the one that the user chose or, for ``"auto"``, the one that its iterations used."""
     devices = {row["device"] for row in rows}
-    if asked != "auto" or not devices:
-        return CPU if asked == "auto" else asked
+    if asked != ANY or not devices:
+        return CPU if asked == ANY else asked
     return HYBRID if len(devices) > 1 or BOTH in devices else devices.pop()
-
-
-def seconds_of(spans: list[Record]) -> float:
-    """Total seconds covered by at least one of the spans."""
-    total, end = 0.0, float("-inf")
-    for begin, stop in sorted((span["ts"], span["ts"] + span["dur"]) for span in spans):
-        total += max(stop - max(begin, end), 0.0)
-        end = max(end, stop)
-    return total * 1e-6
-
-
-def counts_in(details: Record | None) -> PartitionCounts | None:
-    """What an engine knew of each partition, in a trace."""
-    if details is None:
-        return None
-    given: dict[str, Any] = {
-        name: np.array(value) if isinstance(value, list) else value for name, value in details.items()
-    }
-    return PartitionCounts(**given)
-
-
-def row_of(span: Record) -> Record:
-    """An iteration from its span in a trace."""
-    number, mode = span["name"].split(": ")
-    details = span["args"]
-    return {
-        "number": int(number), "mode": mode, "f": details["f"], "active": details["active vertices"],
-        "edges": details["edges"], "seconds": span["dur"] * 1e-6 - details.get("compiling", 0.0),
-        "device": details["device"],
-        "to_device": details["to device"], "from_device": details["from device"], "pages": details["pages"],
-        "pages_skipped": details["skipped"], "partitions": counts_in(details.get("partitions")),
-    }  # fmt: skip

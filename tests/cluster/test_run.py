@@ -20,7 +20,7 @@ from garaph_py.errors import DeviceError, FormatError, ParameterError, ProgramEr
 from garaph_py.output.recording import read_recording
 from garaph_py.runtime.machine import Machine
 from garaph_py.runtime.options import RunOptions
-from garaph_py.simulation.recorded import read_trace
+from garaph_py.simulation.traces import read_trace
 from tests.support.cases import mostly_full
 from tests.support.command import garaph
 from tests.support.stored_graphs import opened

@@ -60,7 +60,7 @@ def test_an_engine_is_named_by_its_text(engine):
         ("garaph:dual=perhaps", "give yes or no"),
         ("garaph:offsets=16", "give yes or no"),
         ("emogi:align=perhaps", "give yes or no"),
-        ("emogi:element_bytes=5", "choose 4 or 8"),
+        ("emogi:element_bytes=5", "give a whole number, 4 or 8"),
         ("emogi:element_bytes=x", "give a number"),
         ("emogi:shared=yes", "needs listed=True"),
         ("emogi:listed=yes,merge=no", "needs merge=True"),
@@ -159,7 +159,8 @@ def test_switches_are_true_or_false(make):
 @pytest.mark.parametrize("make", [
     lambda: gp.EtaGraph(degree_limit=True), lambda: gp.EtaGraph(degree_limit=4.5),
     lambda: gp.HyTGraph(partition_bytes=True), lambda: gp.HyTGraph(partition_bytes=4096.5),
-    lambda: gp.Grus(tau="half"), lambda: gp.HyTGraph(alpha=float("inf")), lambda: gp.HyTGraph(beta=float("nan")),
+    lambda: gp.Emogi(element_bytes=8.0), lambda: gp.Grus(tau="half"), lambda: gp.Grus(tau=True),
+    lambda: gp.HyTGraph(alpha=float("inf")), lambda: gp.HyTGraph(beta=float("nan")),
 ])  # fmt: skip
 def test_numbers_are_numbers(make):
     with pytest.raises(ParameterError, match=r"give a .*number"):

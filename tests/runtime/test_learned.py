@@ -216,13 +216,13 @@ def test_old_rates_are_forgotten():
 
 
 def test_another_gpu_starts_anew():
-    known = Learned(
-        {"gpu_all": 2e10, "cpu_all": 1e8}, {"call": 0.1}, {"gpu_all": "2026-11-20", "cpu_all": "2026-11-20"}
-    )
+    rates, doubts = {"gpu_all": 2e10, "cpu_all": 1e8, "disk_raw": 2e9}, {"call": 0.1, "disk_packed": 3e9}
+    known = Learned(rates, doubts, dict.fromkeys(rates, "2026-11-20"))
     assert known.after({}, None, TODAY) == known
     assert replace(known, architecture="sm_80").after({}, "sm_80", TODAY).rates == known.rates
     other = replace(known, architecture="sm_80").after({}, "sm_90", TODAY)
-    assert (other.rates, other.doubts, other.architecture) == ({"cpu_all": 1e8}, {}, "sm_90")
+    assert (other.rates, other.doubts) == ({"cpu_all": 1e8, "disk_raw": 2e9}, {"disk_packed": 3e9})
+    assert other.architecture == "sm_90"
 
 
 @pytest.mark.full

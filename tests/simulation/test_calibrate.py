@@ -25,11 +25,11 @@ from garaph_py.simulation.recorded import (
     fastest,
     peer_rate_of,
     read_results,
-    read_trace,
     speeds_of,
     typical,
 )
 from garaph_py.simulation.replay import replay
+from garaph_py.simulation.traces import read_trace
 from tests.support.command import garaph
 from tests.support.simulated import KNOWN, LABELS, SUMS, how, recorded
 

@@ -20,8 +20,8 @@ from garaph_py.simulation import Activity, Machine, simulate
 from garaph_py.simulation.frontiers import activities
 from garaph_py.simulation.machine import Link, UnitCost, WorkCost
 from garaph_py.simulation.partitions import SimulatedLists
-from garaph_py.simulation.recorded import read_trace
 from garaph_py.simulation.replay import replay
+from garaph_py.simulation.traces import read_trace
 from tests.support.command import Shell
 from tests.support.simulated import LABELS, workload
 

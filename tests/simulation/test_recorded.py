@@ -1,15 +1,9 @@
 """Runs as tables have them."""
 
-import json
-from unittest import mock
-
 import pytest
 
-import garaph_py as gp
-from garaph_py.dispatch.policy import POLICIES
-from garaph_py.errors import FormatError, ParameterError
 from garaph_py.graph.shape import Shape
-from garaph_py.simulation.recorded import gpus_of, read_trace, recorded_of, recorded_runs
+from garaph_py.simulation.recorded import gpus_of, recorded_of, recorded_runs
 from tests.support.numpy_gpu import GRAPH, HUB, Quiet
 
 from ..support.runs import run_with
@@ -30,17 +24,6 @@ def test_a_deterministic_run_whose_gpu_failed(result):
     recorded = recorded_of(result, rows)
     assert recorded.options.device == "hybrid"
     assert recorded.workload.traits.synchronous
-
-
-@pytest.mark.parametrize("sync", [None, False])
-def test_only_runs_in_supersteps_can_be_followed(tmp_path, sync):
-    graph = gp.rmat(8, directed=False)
-    gp.run(gp.apps.ConnectedComponents(), graph, options=gp.Options(trace=tmp_path / "trace.json", sync=sync))
-    if sync is False:
-        assert len(read_trace(tmp_path / "trace.json").rows) > 1
-    else:
-        with pytest.raises(FormatError, match="found components in one iteration; record one with --async or --sync"):
-            read_trace(tmp_path / "trace.json")
 
 
 @pytest.mark.parametrize("mode", ["pull", "components"])
@@ -83,81 +66,6 @@ def test_runs_that_may_push_deltas_are_left_out(result, device, engine, mode, le
     result |= {"program": "DeltaPageRank", "device": device, "engine": engine, "mode": mode, "gather": "segmented"}
     row = {"device_used": device, "mode_used": "pull", "iteration": 0, "f": 1.0, "active": 3, "edges": 10}
     assert len(list(recorded_runs([result], [row | {"combination": 0, "repeat": 0}]))) == left
-
-
-@pytest.mark.parametrize("engine", ["auto", "garaph"])
-def test_a_trace_of_a_run_that_may_push_deltas_is_refused(tmp_path, engine):
-    program, path = gp.apps.DeltaPageRank(tolerance=0.01), tmp_path / "trace.json"
-    gp.run(program, gp.rmat(8), device="cpu", options=gp.Options(trace=path, engine=engine))
-    if engine == "garaph":
-        assert len(read_trace(path).rows) > 1
-    else:
-        with pytest.raises(FormatError, match="no costs of; record one with --engine garaph"):
-            read_trace(path)
-
-
-@pytest.fixture
-def policies(tmp_path, monkeypatch):
-    """The folder of two policies in a file, where code runs; when it runs, it makes a folder."""
-    (tmp_path / "mine.py").write_text(
-        "import os\nimport garaph_py as gp\nos.makedirs('ran', exist_ok=True)\n"
-        "class Mine(gp.GaraphPolicy): pass\nclass Other(gp.GaraphPolicy): pass\n"
-    )
-    monkeypatch.chdir(tmp_path)
-    with mock.patch.dict(POLICIES):
-        yield tmp_path
-
-
-def traced_under(engine, folder):
-    """The path of a trace that names this engine."""
-    path = folder / "trace.json"
-    gp.run(gp.apps.BFS(0), gp.from_edges(range(3), range(1, 4)), device="cpu", options=gp.Options(trace=path))
-    document = json.loads(path.read_text())
-    document["otherData"]["engine"] = engine
-    path.write_text(json.dumps(document))
-    return path
-
-
-@pytest.mark.parametrize("engine", ["Mine", "mine.py:Mine", "mine.py:Mine:dual=no"])
-def test_a_trace_cannot_have_code_run(policies, engine):
-    path = traced_under(engine, policies)
-    with pytest.raises(ParameterError, match=rf"trace\.json: its run was under the policy '{engine}', which is code"):
-        read_trace(path)
-    assert read_trace(path, "auto").options.engine == "auto"
-    assert not (policies / "ran").exists()
-
-
-@pytest.mark.parametrize("recorded", ["Mine", "Mine#2", "Mine:dual=no", "gone.py:Mine", "gone.py:Mine:dual=no"])
-def test_the_user_names_the_policy_of_a_trace(policies, recorded):
-    """The run counts as one under the policy that the user names, if the recorded one had the same name."""
-    path = traced_under(recorded, policies)
-    assert read_trace(path, "mine.py:Mine").options.engine == "mine.py:Mine"
-    assert read_trace(path, "mine.py:Other").options.engine == "auto"
-
-
-def test_an_engine_that_is_known_here_stays_that_of_the_run(policies):
-    assert read_trace(traced_under("garaph:dual=no", policies), "auto").options.engine == "garaph:dual=no"
-
-
-@pytest.mark.parametrize("gpus", [1, 2])
-@pytest.mark.usefixtures("cut_small_graphs")
-def test_a_trace_of_a_gpu_that_pushes(devices_for, graph_of, tmp_path, gpus):
-    """What pushes do is in no page, and no example of what pulls cost."""
-    graph, program, path = graph_of(GRAPH, weighted=False), Quiet(HUB), tmp_path / "trace.json"
-    devices_for(program, graph, gpus)
-    how = gp.Options(trace=path, page_edges=3000, sync=True)
-    done = gp.run(program, graph, device="gpu", gpus=gpus, options=how).stats.iterations
-    run = read_trace(path)
-    assert [row["mode"] for row in run.rows] == [row.mode for row in done]
-    assert "push" in {row.mode for row in done}
-    assert (run.edge_seconds is not None) == ("pull" in {row.mode for row in done})
-
-
-@pytest.mark.parametrize("named", [None, "auto", "mine.py:Mine"])
-@pytest.mark.parametrize("recorded", [["auto"], {}, 3, None])
-def test_an_engine_that_is_no_text(policies, recorded, named):
-    with pytest.raises(FormatError, match="is not a trace of garaph"):
-        read_trace(traced_under(recorded, policies), named)
 
 
 def test_the_memory_that_a_run_used_counts(result):
