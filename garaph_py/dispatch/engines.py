@@ -55,10 +55,7 @@ class ListPolicy(Policy):
     """Every superstep pushes, on the GPU. If the GPU fails, the CPU goes on by the rules of ``auto``."""
 
     modes: ClassVar[tuple[str, ...]] = (PUSH,)
-    chooses_asynchrony: ClassVar[bool] = True
-    one_partition_per_thread: ClassVar[bool] = False
     gather: ClassVar[str] = "segmented"
-    transfer: ClassVar[str] = COPIED
     zero_copy: ClassVar[bool] = False
     name: ClassVar[str]
 

@@ -95,7 +95,7 @@ def inspected(
     raw = None if values is None else values.view(f"u{width}")
     inspect = inspect_kernel(width)
     prepare([inspect], listener)
-    parts = pool.size if m > 1 << 16 else 1
+    parts = pool.parts(m)
     cuts = even_cuts(offsets, parts).tolist()
     found = np.zeros((parts, 3), np.uint64)
     tasks = [(offsets, neighbours, raw, cuts[p], cuts[p + 1], n, found[p]) for p in range(parts)]

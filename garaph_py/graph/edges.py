@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .adjacency import Adjacency
+from .group import owners
 from .ids import StringIds, VertexIds
 
 Array = npt.NDArray[Any]
@@ -37,13 +38,6 @@ def edge_batches(in_edges: Adjacency, directed: bool, rows: int) -> Iterator[Bat
         sources, values = in_edges.part(start, stop)
         batch = Batch(sources, owners(in_edges.offsets, start, stop), values)
         yield batch if directed else batch.select(batch.sources <= batch.targets)
-
-
-def owners(offsets: Array, start: int, stop: int) -> Array:
-    """The vertex (uint32) in whose list each of the entries [start, stop) of an adjacency is."""
-    first, last = int(np.searchsorted(offsets, start, "right")) - 1, int(np.searchsorted(offsets, stop, "left"))
-    degrees = np.diff(np.clip(offsets[first : last + 1], start, stop))
-    return np.repeat(np.arange(first, last, dtype=np.uint32), degrees)
 
 
 def user_ids(ids: VertexIds, vertices: Array) -> Any:

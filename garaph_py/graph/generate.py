@@ -33,6 +33,8 @@ MIX1, MIX2 = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 U1, U2, U27, U30, U31, U32 = map(np.uint64, (1, 2, 27, 30, 31, 32))
 LOW32 = np.uint64(0xFFFFFFFF)
 """The lower 32 bits of a word."""
+A, B, C = 0.57, 0.19, 0.19
+"""Graph500's probabilities that a bit of an edge's source and the same bit of its target are (0, 0), (0, 1), (1, 0)."""
 LABEL_ROUNDS = 3
 """Rounds of `relabel`."""
 LANES = 512
@@ -217,9 +219,9 @@ def rmat(
     scale: int,
     edge_factor: int = 16,
     *,
-    a: float = 0.57,
-    b: float = 0.19,
-    c: float = 0.19,
+    a: float = A,
+    b: float = B,
+    c: float = C,
     seed: int = 1,
     directed: bool = True,
     weights: tuple[int, int] | None = None,
@@ -267,9 +269,9 @@ def random_rmat(
     scale: int,
     edge_factor: int = 16,
     *,
-    a: float = 0.57,
-    b: float = 0.19,
-    c: float = 0.19,
+    a: float = A,
+    b: float = B,
+    c: float = C,
     seed: int = 1,
     weights: tuple[int, int] | None = None,
     permute: bool = True,

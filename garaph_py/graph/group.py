@@ -25,6 +25,13 @@ KEY_BITS = 6
 """A bucket has at least 2**6 keys."""
 
 
+def owners(offsets: Array, start: int, stop: int) -> Array:
+    """The vertex (uint32) in whose list each of the entries [start, stop) of an adjacency is."""
+    first, last = int(np.searchsorted(offsets, start, "right")) - 1, int(np.searchsorted(offsets, stop, "left"))
+    degrees = np.diff(np.clip(offsets[first : last + 1], start, stop))
+    return np.repeat(np.arange(first, last, dtype=np.uint32), degrees)
+
+
 # Kernels have a parameter for each array and number: compiled functions take no structures of arrays.
 def count_buckets(keys, start, stop, shift, counts):
     """Count the edges [start, stop) by bucket."""
@@ -209,7 +216,7 @@ def group(columns: list[Any], n: int, pool: ThreadPool) -> tuple[Array, Array, A
     raw = None if values is None else values.view(f"u{width}")
     shift = max(KEY_BITS, (n - 1).bit_length() - BUCKET_BITS)
     buckets = ((n - 1) >> shift) + 1
-    parts = pool.size if m > 1 << 16 else 1
+    parts = pool.parts(m)
     bounds = split(m, parts)
     counts = np.zeros((parts, buckets), np.int64)
     pool.run(COUNT_BUCKETS, [(keys, bounds[p], bounds[p + 1], shift, counts[p]) for p in range(parts)])
@@ -248,7 +255,7 @@ def group(columns: list[Any], n: int, pool: ThreadPool) -> tuple[Array, Array, A
 def expand(offsets: Array, pool: ThreadPool) -> Array:
     """The key of every edge (uint32, shape (m,)): each vertex is repeated as many times as it has edges."""
     out = np.empty(int(offsets[-1]), np.uint32)
-    parts = pool.size if len(out) > 1 << 16 else 1
+    parts = pool.parts(len(out))
     cuts = even_cuts(offsets, parts).tolist()
     pool.run(EXPAND_OFFSETS, [(offsets, cuts[p], cuts[p + 1], out) for p in range(parts)])
     return out

@@ -30,7 +30,7 @@ def self_loops(edges: Adjacency, pool: ThreadPool) -> int:
     offsets, found, m = edges.offsets, 0, int(edges.offsets[-1])
     for base in range(0, m, CHUNK):
         others = decoded_slice(edges.neighbour_array, LISTS, base, base + CHUNK, pool, offsets)
-        parts = list(pairwise(base + bound for bound in split(len(others), pool.size if m > 1 << 16 else 1)))
+        parts = list(pairwise(base + bound for bound in split(len(others), pool.parts(m))))
         owners = offsets.searchsorted([start for start, _ in parts], "right") - 1
         rows = [(offsets, owner, *part, others, base) for owner, part in zip(owners.tolist(), parts, strict=True)]
         found += sum(pool.run(COUNT_LOOPS, rows))

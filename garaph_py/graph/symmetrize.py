@@ -101,7 +101,7 @@ def symmetrized(into: Adjacency, out: Adjacency, pool: ThreadPool) -> Adjacency:
     bits = [None if values is None else values.view(f"u{width}") for values in (in_values, out_values)]
     lists = into.offsets, sources, bits[0], out.offsets, targets, bits[1]
     most = into.offsets + out.offsets
-    cuts = even_cuts(most, pool.size if most[-1] > 1 << 16 else 1).tolist()
+    cuts = even_cuts(most, pool.parts(most[-1])).tolist()
     del most
     offsets, kernel = np.zeros(n + 1, np.int64), union_kernel(width)
     pool.run(kernel, [(*lists, *part, False, offsets, None, None) for part in pairwise(cuts)])

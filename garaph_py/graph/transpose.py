@@ -53,16 +53,9 @@ def reversed_frugally(adjacency: Adjacency, pool: ThreadPool) -> Adjacency:
     cursor, reverse, carry = offsets[:-1].copy(), np.empty(m, np.uint32), group.carry_kernel(4)
     for start in range(0, m, CHUNK):
         some = others[start : start + CHUNK]
-        ends = owners(adjacency.offsets, start, start + len(some))
+        ends = group.owners(adjacency.offsets, start, start + len(some))
         pool.run(carry, [(some, ends, len(some), *part, cursor, reverse, m) for part in pairwise(owned)])
     return Adjacency(offsets, reverse)
-
-
-def owners(offsets: Array, first: int, last: int) -> Array:
-    """The vertex to whose list each of the entries [first, last) belongs: uint32, shape (last - first,)."""
-    low, high = np.searchsorted(offsets, first, "right") - 1, np.searchsorted(offsets, last)
-    counts = np.diff(np.clip(offsets[low : high + 1], first, last))
-    return np.repeat(np.arange(low, low + len(counts), dtype=np.uint32), counts)
 
 
 def reversed_values(edges: Adjacency, offsets: Array, pool: ThreadPool) -> Array:
@@ -89,7 +82,7 @@ def reversed_values(edges: Adjacency, offsets: Array, pool: ThreadPool) -> Array
     with enough_memory("values of out-edges"):
         cursor, carried = offsets[:-1].copy(), np.empty(m, dtype)
     bits = np.dtype(f"u{dtype.itemsize}")
-    parts = pool.size if m > 1 << 16 else 1
+    parts = pool.parts(m)
     owned = even_cuts(offsets, parts).tolist()
     carry = group.carry_kernel(dtype.itemsize)
     for start in range(0, m, CHUNK):

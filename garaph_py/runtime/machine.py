@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from functools import cache
 
 from ..dispatch.rates import Speeds
 from ..errors import DeviceError
@@ -27,8 +27,6 @@ from .options import RunOptions
 from .past import Past
 from .reckoning import OnDevice, Rates
 from .several import Gpus
-
-T = TypeVar("T")
 
 
 @dataclass
@@ -73,21 +71,8 @@ class Machine:
         """The machine that this process runs on, for one plan."""
         return cls(
             available_cores(), has_gpu, gpu_device.has_driver, learned.rates, past, on_device, speeds.measured,
-            Once(gpus), total_memory,
+            cache(gpus), total_memory,
         )  # fmt: skip
-
-
-class Once(Generic[T]):
-    """A function that calls `find` the first time, and then returns the same."""
-
-    def __init__(self, find: Callable[[], T]) -> None:
-        self._find = find
-        self._found: list[T] = []
-
-    def __call__(self) -> T:
-        if not self._found:
-            self._found.append(self._find())
-        return self._found[0]
 
 
 def has_gpu() -> bool:

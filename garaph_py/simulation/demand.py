@@ -104,8 +104,7 @@ def demand_of(workload: Workload, activity: Activity, mode: str, policy: Policy,
     if mode == NOTIFY_PULL:
         return of_notify_pull(workload, activity, policy, cores, whole)
     if mode == PUSH:
-        large = activity.active_edges + activity.active > MIN_RUN_EDGES
-        return of_push(workload, activity, PUSH, cores if large else 1)
+        return of_push(workload, activity, PUSH, threads(activity.active_edges + activity.active, cores))
     return of_pull(workload, activity, mode, policy, cores)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import nnls
 
-from .machine import UnitCost
+from .machine import UnitCost, doublings
 from .recorded import Record, RecordedRun
 
 Array = npt.NDArray[Any]
@@ -71,17 +71,15 @@ def least_errors(table: Array, right: Array) -> Array:
     return found
 
 
-def unit_columns(counts: Array, steps: Array) -> list[Array]:
-    """The columns of a `UnitCost`: the counts, and the counts times `steps`, the doublings of the vertex data.
-
-    If all graphs have the same size, only the counts are returned.
-    """
-    return [counts, counts * steps] if len(set(steps)) > 1 else [counts]
-
-
-def pop_unit_cost(values: list[float], grows: bool) -> UnitCost:
-    """Take the coefficients of `unit_columns` from the front of `values`."""
-    return UnitCost(values.pop(0), values.pop(0) if grows else 0.0)
+def fit_edges(found: Sequence[tuple[RecordedRun, Record]], *others: Sequence[float]) -> tuple[UnitCost, list[float]]:
+    """The cost of an edge in these iterations, which grows with the vertex data if it differs between the runs; then
+    the coefficients of the columns `others`, and the fixed seconds of an iteration."""
+    edges = np.array([row["edges"] for _, row in found], float)
+    steps = np.array([doublings(run.workload.vertex_data) for run, _ in found])
+    grows = len(set(steps)) > 1
+    columns = [edges, *[edges * steps] * grows, *others, np.ones(len(found))]
+    base, *rest = fit(columns, [row["seconds"] for _, row in found])
+    return UnitCost(base, rest.pop(0) if grows else 0.0), rest
 
 
 def sizes(runs: Iterable[RecordedRun]) -> tuple[float, float]:

@@ -42,8 +42,7 @@ def frontiers(bound: BoundProgram, graph: Graph) -> Iterator[Array]:
         executor.source = executor.out_source
         state = executor.initialize(True)
         while state.active_count:
-            bits = np.unpackbits(state.frontier.bits.view(np.uint8), bitorder="little")
-            yield np.flatnonzero(bits[: graph.n])
+            yield np.flatnonzero(state.frontier.mask(graph.n))
             (done,) = executor.step(state, Decision(PUSH, "", CPU)).pages
             state.advance(done.active, done.active_edges, done.changeable)
 

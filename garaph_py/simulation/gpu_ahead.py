@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-import numpy as np
-
 from ..executor.gpu.gather import REPLICATED
 from ..executor.modes import GPU
 from .demand import PULL_AHEAD
 from .executor import pulls_ahead
-from .fitting import fit, pop_unit_cost, sizes, unit_columns
+from .fitting import fit_edges, sizes
 from .gpu_pushes import capabilities_of_gpu
-from .machine import WorkCost, doublings
+from .machine import UnitCost, WorkCost
 from .recorded import RecordedRun, room_of
 from .simulate import observe, scheduler_of
 
@@ -61,10 +59,5 @@ def ahead_costs(runs: Sequence[RecordedRun]) -> Iterator[WorkCost]:
         pulls = [(run, row) for run, first, end in whole for row in run.rows[first:end]]
         if not pulls:
             continue
-        steps = np.array([doublings(run.workload.vertex_data) for run, _ in pulls])
-        columns = unit_columns(np.array([row["edges"] for _, row in pulls], float), steps)
-        columns.append(np.array([run.workload.vertices for run, _ in pulls], float))
-        values = fit([*columns, np.ones(len(pulls))], [row["seconds"] for _, row in pulls])
-        edge = pop_unit_cost(values, len(set(steps)) > 1)
-        vertex, iteration = pop_unit_cost(values, False), values[0]
-        yield WorkCost(GPU, program, PULL_AHEAD, edge, vertex, iteration=iteration, measured=sizes(own))
+        edge, (vertex, iteration) = fit_edges(pulls, [run.workload.vertices for run, _ in pulls])
+        yield WorkCost(GPU, program, PULL_AHEAD, edge, UnitCost(vertex), iteration=iteration, measured=sizes(own))

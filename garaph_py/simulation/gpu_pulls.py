@@ -13,9 +13,9 @@ from ..errors import ParameterError
 from ..events import Iteration
 from ..executor.costs import EXPECTED
 from ..executor.modes import BOTH, GPU, NOTIFY_PULL, PULL, PUSH
-from .fitting import fit, iterations, pop_unit_cost, sizes, unit_columns
+from .fitting import fit, fit_edges, iterations, sizes
 from .gpu_ahead import ahead, ahead_costs
-from .machine import Link, Machine, UnitCost, WorkCost, doublings
+from .machine import Link, Machine, UnitCost, WorkCost
 from .recorded import Record, RecordedRun, is_first, room_of
 from .simulate import simulate
 
@@ -65,10 +65,7 @@ def gpu_costs(runs: Sequence[RecordedRun]) -> Iterator[WorkCost]:
         if recorded:
             edge = UnitCost(float(np.median(recorded)))
         elif resident:
-            steps = np.array([doublings(run.workload.vertex_data) for run, _ in resident])
-            columns = unit_columns(np.array([row["edges"] for _, row in resident], float), steps)
-            values = fit([*columns, np.ones(len(resident))], [row["seconds"] for _, row in resident])
-            edge = pop_unit_cost(values, len(set(steps)) > 1)
+            edge, _ = fit_edges(resident)
         else:
             edge = UnitCost(1 / EXPECTED.gpu)
         yield WorkCost(GPU, program, PULL, edge, measured=sizes(own))
@@ -94,24 +91,24 @@ def with_pulls(machine: Machine, runs: Sequence[RecordedRun]) -> Machine:
 
 
 def pairs(
-    machine: Machine, runs: Iterable[RecordedRun], device: str, mode: str = PULL
+    machine: Machine, runs: Iterable[RecordedRun], mode: str = PULL
 ) -> Iterator[tuple[RecordedRun, Record, Iteration]]:
-    """The iterations in `mode` on `device` both as recorded in `runs` and as simulated, without pulls that were
+    """The iterations in `mode` on a GPU alone both as recorded in `runs` and as simulated, without pulls that were
     launched together."""
     for run in runs:
         simulated = simulate(run.workload, machine, run.options, room_of(run)).iterations
         for row, again, is_ahead in zip(run.rows, simulated, ahead(run), strict=True):
-            if not is_ahead and row["device"] == device == again.device and row["mode"] == again.mode == mode:
+            if not is_ahead and row["device"] == GPU == again.device and row["mode"] == again.mode == mode:
                 yield run, row, again
 
 
 def residuals(
-    machine: Machine, runs: Iterable[RecordedRun], device: str, mode: str = PULL
+    machine: Machine, runs: Iterable[RecordedRun], mode: str = PULL
 ) -> Iterator[tuple[RecordedRun, Record, float]]:
-    """The measured minus the simulated seconds of iterations on `device`, corrected for different numbers of copied
+    """The measured minus the simulated seconds of iterations on a GPU alone, corrected for different numbers of copied
     bytes."""
     assert machine.link is not None
-    for run, row, again in pairs(machine, runs, device, mode):
+    for run, row, again in pairs(machine, runs, mode):
         more = (row["to_device"] - again.to_device) / machine.link.to_device
         yield run, row, max(row["seconds"] - again.seconds - more, 0.0)
 
@@ -124,7 +121,7 @@ def with_overheads(machine: Machine, runs: Sequence[RecordedRun]) -> Machine:
     """
     for mode in (PULL, PUSH):
         own_runs = runs if mode == PULL else [run for run in runs if run.options.lists is not None]
-        rests = list(residuals(machine, own_runs, GPU, mode))
+        rests = list(residuals(machine, own_runs, mode))
         plain = [one for one in rests if not is_first(one[0], one[1]) and not is_streaming(one[0], one[1])]
         known = {run.workload.traits.name for run, *_ in plain}
         found: dict[str, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
@@ -192,7 +189,7 @@ def pulling(runs: Iterable[RecordedRun]) -> Iterator[RecordedRun]:
 def copies_of(machine: Machine, runs: Sequence[RecordedRun]) -> Iterator[tuple[RecordedRun, Record, float]]:
     """The pulls that copy pages, but for the first of a run, and the simulated seconds of one that copies as much."""
     assert machine.link is not None
-    for run, row, again in pairs(machine, runs, GPU):
+    for run, row, again in pairs(machine, runs):
         if is_streaming(run, row) and not is_first(run, row):
             rate = machine.link.rate(run.workload.is_pinned)
             yield run, row, again.seconds + (row["to_device"] - again.to_device) / rate
@@ -235,7 +232,7 @@ def with_unpinned(machine: Machine, runs: Sequence[RecordedRun]) -> Machine:
 def with_first(machine: Machine, runs: Sequence[RecordedRun]) -> Machine:
     """`machine` with what the first pull of a run on the GPU takes beyond any other: the median for a program."""
     found: dict[str, list[float]] = defaultdict(list)
-    for run, row, rest in residuals(machine, runs, GPU):
+    for run, row, rest in residuals(machine, runs):
         if is_first(run, row):
             found[run.workload.traits.name].append(rest)
     first = {program: float(np.median(rests)) for program, rests in found.items()}
@@ -245,7 +242,7 @@ def with_first(machine: Machine, runs: Sequence[RecordedRun]) -> Machine:
 def with_host_copy(machine: Machine, runs: Sequence[RecordedRun]) -> Machine:
     """`machine` with the rate at which a host thread copies values, fitted to iterations that skip pages."""
     copied = list[tuple[float, float]]()
-    for run, row, rest in residuals(machine, runs, GPU, NOTIFY_PULL):
+    for run, row, rest in residuals(machine, runs, NOTIFY_PULL):
         processed = row["from_device"] / run.workload.back_bytes
         fewer = min(processed, max(run.workload.vertices - processed, 0.0))  # see `pages.layout.commit_plan`
         if row["pages_skipped"]:

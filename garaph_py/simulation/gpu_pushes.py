@@ -37,15 +37,13 @@ def can_push(workload: Workload, machine: Machine) -> bool:
     return known and workload.traits.is_relaxation and workload.pushes and not workload.on_disks
 
 
-def capabilities_of_gpu(
-    workload: Workload, residency: Residency, pushes: bool, policy: Policy | None = None
-) -> Capabilities:
+def capabilities_of_gpu(workload: Workload, residency: Residency, pushes: bool, policy: Policy) -> Capabilities:
     """The capabilities of a GPU that works alone, with these pages, in a run under a policy; whether it pushes is
     given."""
     deltas = workload.traits.pushes_deltas and workload.pushes and not workload.on_disks
     cost = EXPECTED.push_cost(expected_seconds(workload, residency, deltas))
-    transfers = () if policy is None else transfers_of(workload, residency, policy)
     modes = (PULL, NOTIFY_PULL) + (PUSH,) * pushes
+    transfers = transfers_of(workload, residency, policy)
     return Capabilities(GPU, modes, push_cost=cost, pushes_deltas=deltas, transfers=transfers)
 
 

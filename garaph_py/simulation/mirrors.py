@@ -10,10 +10,12 @@ import math
 import numpy as np
 import numpy.typing as npt
 
+from ..graph.generate import A, B
+
 Array = npt.NDArray[np.float64]
 
-SOURCE_BIT = 0.57 + 0.19
-"""Chance that a bit of an edge's source is 0 in the R-MAT graphs of Graph500 (a + b; `graph.generate` has the same)."""
+SOURCE_BIT = A + B
+"""Chance that a bit of an edge's source is 0 in the R-MAT graphs of Graph500."""
 
 
 def rmat_mirrors(vertices: int, edges: int, parts: int) -> float:

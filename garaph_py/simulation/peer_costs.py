@@ -101,7 +101,7 @@ def measured_by_simulated(machine: Machine, runs: Sequence[RecordedRun]) -> dict
     on_gpu = [run for run in runs if run.options.device == GPU and in_supersteps(run.rows)]
     return {
         (key_of(run), row["number"]): row["seconds"] / again.seconds
-        for run, row, again in pairs(machine, on_gpu, GPU)
+        for run, row, again in pairs(machine, on_gpu)
         if again.seconds and not is_first(run, row)
     }
 

@@ -10,9 +10,10 @@ import numpy.typing as npt
 
 from ..errors import GraphError
 from ..graph.adjacency import Adjacency
+from ..graph.group import owners
 from ..graph.part import Cuts, Part, local_offsets, of_edges, placed, places_of
 from ..graph.place import Place
-from ..graph.transpose import owners, reversed_frugally
+from ..graph.transpose import reversed_frugally
 from ..native.threads import ThreadPool
 from .files import GraphDirectory
 from .manifest import Manifest

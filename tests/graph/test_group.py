@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from garaph_py.graph.group import group
+from garaph_py.graph.group import group, owners
 from garaph_py.native import Kernel
 from garaph_py.native.threads import ThreadPool
 
@@ -36,3 +36,11 @@ def test_a_thread_calls_each_kernel_once(monkeypatch):
     with ThreadPool(2) as pool:
         group(columns_of(200_001, 70_000, np.int32), 200_001, pool)
     assert [calls.count(name) for name in ("count_buckets", "scatter", "place")] == [2, 2, 2]
+
+
+def test_owners_of_some_entries():
+    offsets = np.array([0, 0, 3, 3, 4, 9, 9], np.int64)
+    whole = np.repeat(np.arange(6), np.diff(offsets))
+    for first in range(9):
+        for last in range(first + 1, 10):
+            assert owners(offsets, first, last).tolist() == whole[first:last].tolist()

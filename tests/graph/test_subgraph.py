@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import garaph_py as gp
-from garaph_py.graph.edges import owners
+from garaph_py.graph.group import owners
 from garaph_py.graph.subgraph import induced
 from tests.support import twins
 

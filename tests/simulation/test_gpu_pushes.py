@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from garaph_py.dispatch.policy import AutoPolicy
 from garaph_py.dispatch.rates import Rates
 from garaph_py.executor.costs import EXPECTED
 from garaph_py.executor.decision import Decision
@@ -94,13 +95,13 @@ def test_one_warp_reads_a_list_in_host_memory_by_itself() -> None:
 
 
 def test_the_cost_of_a_push_is_that_of_real_runs() -> None:
-    work = workload(LABELS, n=1 << 16, m=1 << 20)
+    work, policy = workload(LABELS, n=1 << 16, m=1 << 20), AutoPolicy()
     near, far = work.residency(8 << 20), work.residency(1 << 20)
-    assert capabilities_of_gpu(work, near, True).push_cost == pytest.approx(EXPECTED.gpu / EXPECTED.push_cached)
+    assert capabilities_of_gpu(work, near, True, policy).push_cost == pytest.approx(EXPECTED.gpu / EXPECTED.push_cached)
     nbytes = 4.0 * sum(page.edges for page in far.elsewhere)
     pull = work.edges / EXPECTED.gpu + nbytes / EXPECTED.link
     push = work.edges / EXPECTED.push_cached + nbytes / EXPECTED.far
-    assert capabilities_of_gpu(work, far, True).push_cost == pytest.approx(push / pull)
+    assert capabilities_of_gpu(work, far, True, policy).push_cost == pytest.approx(push / pull)
     lists = workload(LABELS, n=1 << 13, m=1 << 20)  # long ones, which are read faster unless they are packed
     for edge_bytes, rate in (4.0, EXPECTED.far_long), (3.0, EXPECTED.far):
         long = replace(lists, edge_bytes=edge_bytes)
@@ -110,7 +111,7 @@ def test_the_cost_of_a_push_is_that_of_real_runs() -> None:
         assert push == pytest.approx(long.edges / EXPECTED.push_cached + nbytes / EXPECTED.far)
         assert sooner == pytest.approx(long.edges / EXPECTED.push_cached + nbytes / rate)
     large = workload(LABELS, n=1 << 24, m=1 << 25, page_edges=None)  # values that the GPU's cache does not hold
-    push_cost = capabilities_of_gpu(large, large.residency(1 << 30), True).push_cost
+    push_cost = capabilities_of_gpu(large, large.residency(1 << 30), True, policy).push_cost
     assert push_cost == pytest.approx(EXPECTED.push_edge)
     assert of_gpu_push(work, Activity(10, 100, followed=40), near, CHAIN).edges == 40
 

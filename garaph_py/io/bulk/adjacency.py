@@ -155,7 +155,7 @@ class EdgeKeys:
         while done < len(sources):
             keys, out_values = sort.reserve(each)
             count = min(len(keys) // each, len(sources) - done)
-            parts = pool.size if count > 1 << 16 else 1
+            parts = pool.parts(count)
             starts, stops = (done + bounds for bounds in shares(count, parts))
             counts = stops - starts
             if not has_one_key:
@@ -212,7 +212,7 @@ class AdjacencyBuilder:
             first[0] = self._last != (first_owner, keys[0])
             self._last = first_owner, keys[-1]
             keys, values = keys[first], None if values is None else values[first]
-        count, parts = len(keys), self._pool.size if len(keys) > 1 << 16 else 1
+        count, parts = len(keys), self._pool.parts(len(keys))
         owners, others = self._owners[:count], self._others[:count]
         starts, stops = shares(count, parts)
         last_owners = (keys[starts[1:] - 1] >> np.uint64(self._bits)).astype(np.int64)

@@ -335,7 +335,7 @@ class ExternalSort:
     def _write_run(self) -> None:
         interrupts.check()
         assert self._filling is not None
-        parts = self.pool.size if self._filled > 1 << 16 else 1
+        parts = self.pool.parts(self._filled)
         source, out = self._filling.part(0, self._filled), self._runs.target(self._filled)
         bounds, bits = shares(self._filled, parts), self.bits - self._shift
         self._runs.add(scatter(self.pool, source, *bounds, self._shift, bits, out, each=self._short))

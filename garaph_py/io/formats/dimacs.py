@@ -18,8 +18,8 @@ import numpy as np
 from ... import events
 from ...errors import FormatError
 from ...graph.build import from_edges
-from ...graph.edges import owners
 from ...graph.graph import Graph
+from ...graph.group import owners
 from ...native.threads import ThreadPool
 from ...system.files import write_whole
 from .batches import ROWS
