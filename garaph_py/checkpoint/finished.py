@@ -30,10 +30,12 @@ class FinishedRun:
     ----------
     store : Store
         The checkpoints; this object closes it.
+    has_end : bool
+        The last one holds the run's end; otherwise it could not be written.
     """
 
-    def __init__(self, store: Store) -> None:
-        self._store, self._process = store, os.getpid()
+    def __init__(self, store: Store, has_end: bool) -> None:
+        self._store, self._has_end, self._process = store, has_end, os.getpid()
         self._key = os.path.realpath(store.directory)
         _here[self._key] = self
 
@@ -50,8 +52,10 @@ class FinishedRun:
         """Leave the checkpoints where they are, so that another run can resume from them; `error` says so, too."""
         if self._release():
             self._store.close()
-            if error is not None:
+            if error is not None and self._has_end:
                 note_the_end(error, self._store.directory)
+            elif error is not None and os.path.isdir(self._store.directory):
+                error.add_note(f"{self._store.directory} has a checkpoint from before the end: resume from there")
 
     def _release(self) -> bool:
         """Give the checkpoints up; return whether they were still this object's. A forked child has none."""

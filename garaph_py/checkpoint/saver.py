@@ -281,7 +281,7 @@ class Saver:
     def finish(self) -> FinishedRun:
         """Give up the checkpoints of a run that has given its answer; the caller decides when they are removed."""
         self._is_finished = True
-        return FinishedRun(self._store)
+        return FinishedRun(self._store, self._has_end)
 
 
 def check_pages(bound: BoundProgram, synchronous: bool) -> None:

@@ -20,6 +20,7 @@ def main() -> None:
     While modules are imported, Ctrl-C ends the process at once. A `KeyboardInterrupt` would not always do so: raised in
     a callback of an import it is ignored, and raised while a class is made it becomes a `RuntimeError`.
     """
+    replace_closed_streams()
     import _signal  # type: ignore[import-not-found]  # `signal` takes milliseconds more: it makes classes
 
     usual = _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler  # not if it is ignored, as with nohup
@@ -52,6 +53,15 @@ def main() -> None:
         if ending.code == INTERRUPTED:  # typer turns Ctrl-C into it
             print(NOTHING, file=sys.stderr)
         raise
+
+
+def replace_closed_streams() -> None:
+    """Open the null device in place of each standard stream that is closed, as cron jobs may have it: otherwise files
+    would get their numbers."""
+    while (number := os.open(os.devnull, os.O_RDWR)) <= 2:
+        stream = open(number, "w" if number else "r")  # noqa: SIM115 - for the rest of the process
+        setattr(sys, ("stdin", "stdout", "stderr")[number], stream)
+    os.close(number)
 
 
 def stop(number: int, frame: FrameType | None) -> None:

@@ -22,7 +22,7 @@ from ..native.threads import ThreadPool
 from ..storage.manifest import NAME as MANIFEST
 from ..storage.partition import is_partition
 from ..system.arguments import check_listener, explained
-from ..system.files import did_you_mean_file
+from ..system.files import NO_FILE, did_you_mean_file
 from ..system.memory import release_unused
 from ..system.sizes import show_bytes
 from ..system.urls import is_url, shown
@@ -250,6 +250,8 @@ def check_file(path: str | os.PathLike[str]) -> Path:
                 raise FormatError(shown(path), "files of edges cannot be read from URLs; download the file first")
             near = did_you_mean_file(path, "check the name", lambda it: has_edges_suffix(it) or is_graph_directory(it))
             raise FormatError(path, f"no such file; {near}")
+        if not path.is_file():
+            raise FormatError(path, NO_FILE)
     except OSError as error:  # a name that is too long, for one
         raise FormatError(path, f"{error.strerror}; check the name") from None
     return path

@@ -17,6 +17,12 @@ from .sweeps import EXACT
 
 Array = npt.NDArray[Any]
 
+WAYS = (
+    "__contains__", "__getitem__", "__iter__", "__len__", "adj", "adjacency", "is_directed", "is_multigraph",
+    "neighbors", "pred", "predecessors", "succ", "successors",
+)  # fmt: skip
+"""Methods of a graph by which functions find nodes and neighbours."""
+
 
 def convert_from_nx(
     graph: Any,
@@ -41,16 +47,16 @@ def convert_from_nx(
     GraphError
         If a neighbour is not one of the graph's nodes.
     NotImplementedError
-        If more than one attribute is wanted, if one has values that are no finite numbers of at most 64 bits, if the
-        graph's class finds neighbours otherwise than NetworkX's four do, or if an undirected view has an edge in one
-        direction only.
+        If more than one attribute is wanted, if one has values that are no finite numbers of at most 64 bits, or a sum
+        of them may not be one, if the graph's class finds nodes or neighbours otherwise than NetworkX's four do, or if
+        an undirected view has an edge in one direction only.
     """
     if preserve_edge_attrs or len(edge_attrs or ()) > 1:
         raise NotImplementedError("garaph keeps one edge attribute at most")
     if edge_attrs and not graph.is_directed() and shows_directed(graph._adj):
         raise NotImplementedError("the view shows a directed graph, whose edges may have other weights on the way back")
-    if any(getattr(type(graph), name) is not getattr(nx.Graph, name) for name in ("__getitem__", "adjacency")):
-        raise NotImplementedError(f"{type(graph).__name__} has a way of its own to find neighbours")
+    if has_own_ways(graph):
+        raise NotImplementedError(f"{type(graph).__name__} has a way of its own to find nodes or neighbours")
     is_view = hasattr(graph, "_graph")
     if is_view:  # NetworkX's cache does not notice if the graph behind it changes
         graph.__networkx_cache__ = None
@@ -62,6 +68,14 @@ def convert_from_nx(
     values = None if attribute is None else numbers(lists, attribute, default, graph.is_directed())
     rows = Rows(lists.offsets, lists.neighbours, values)
     return ConvertedGraph(nodes, rows, graph.is_directed(), lists.several, attribute)
+
+
+def has_own_ways(graph: Any) -> bool:
+    """Whether the class of a graph changes what of NetworkX's four classes finds nodes and neighbours."""
+    kind = nx.MultiGraph if graph.is_multigraph() else nx.Graph
+    if graph.is_directed():
+        kind = nx.MultiDiGraph if graph.is_multigraph() else nx.DiGraph
+    return any(getattr(type(graph), name, None) is not getattr(kind, name) for name in WAYS if hasattr(kind, name))
 
 
 def shows_directed(adjacency: Any) -> bool:
@@ -77,7 +91,7 @@ def numbers(lists: Lists, attribute: Any, default: Any, directed: bool) -> Array
     Raises
     ------
     NotImplementedError
-        If it has values that are no finite numbers of at most 64 bits.
+        If it has values that are no finite numbers of at most 64 bits, or a sum of them may not be one.
     """
     found = lists.numbers(attribute, default)
     values, mixed = (found.values, found.are_mixed) if found else numbers_of(lists.attribute(attribute, default))
@@ -85,7 +99,9 @@ def numbers(lists: Lists, attribute: Any, default: Any, directed: bool) -> Array
         raise NotImplementedError(f"the edge attribute {attribute!r} has values that are no numbers of up to 64 bits")
     if values.dtype.kind == "f" and not np.isfinite(values).all():
         raise NotImplementedError(f"the edge attribute {attribute!r} has values that are not finite")
-    if mixed and np.abs(values).max() >= EXACT:
+    if values.dtype.kind == "f" and largest(values) >= np.finfo(values.dtype).max / max(len(values), 1):
+        raise NotImplementedError(f"the edge attribute {attribute!r} has floats whose sum may be infinite")
+    if mixed and largest(values) >= EXACT:
         raise NotImplementedError(f"the edge attribute {attribute!r} has large integers among floats")
     if values.dtype.kind in "iu" and sum_of_sizes(values) >= (2 - directed) * 2.0**63:
         raise NotImplementedError(f"the edge attribute {attribute!r} has integers whose sum exceeds 63 bits")
@@ -96,9 +112,14 @@ def numbers_of(given: list[Any]) -> tuple[Array, bool]:
     """Numbers, or other objects, as an array, and whether it has integers among floats."""
     try:
         values = np.array(given) if given else np.zeros(0, np.int64)
-    except (ValueError, OverflowError):  # nested lists
+    except Exception:  # nested lists, and objects whose `__array__` raises an exception of any type
         values = np.array(None)
-    return values, values.dtype.kind == "f" and any(isinstance(each, int) for each in given)
+    return values, values.dtype.kind == "f" and any(isinstance(each, (int, np.integer)) for each in given)
+
+
+def largest(values: Array) -> float:
+    """The largest absolute value; 0 of none."""
+    return float(np.abs(values).max(initial=0))
 
 
 def sum_of_sizes(integers: Array) -> float:

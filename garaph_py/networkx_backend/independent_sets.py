@@ -20,6 +20,8 @@ def maximal_independent_set(G: BackendGraph, nodes: Any = None, seed: Any = None
     """
     if not len(G):
         raise IndexError("Cannot choose from an empty sequence")
+    if G.converted and G.graph._arrays.self_loops:
+        raise NotImplementedError("NetworkX may refuse a node with a self-loop, or take it")
     given = set(nodes or ())
     vertices = [G.find(node) for node in given]
     if None in vertices:

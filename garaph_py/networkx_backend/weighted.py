@@ -6,6 +6,7 @@ Weights of 0 or more only: others are refused, and NetworkX falls back to itself
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import floor, isfinite
 from typing import Any
 
 import networkx as nx
@@ -65,7 +66,11 @@ def start_of(G: BackendGraph, node: Any, message: str = NOT_FOUND) -> int:
 def reached_by(distance: Array, cutoff: float | None = None) -> Array:
     """Which vertices have a distance, and none above the cutoff."""
     has = has_distance(distance)
-    return has if cutoff is None else has & (distance <= cutoff)
+    if cutoff is None:
+        return has
+    if distance.dtype.kind in "iu" and isinstance(cutoff, float) and isfinite(cutoff):
+        cutoff = floor(cutoff)  # NumPy would compare floats, which do not tell large integers apart
+    return has & ~(distance > cutoff)  # as in NetworkX, nothing is above a cutoff that is not a number
 
 
 def ordered(
@@ -243,10 +248,10 @@ def all_pairs_bellman_ford_path(
 
 
 @implements(callable_weight)
-def dijkstra_path(G: BackendGraph, source: Any, target: Any, weight: str | None = "weight") -> list[Any]:
-    """A shortest path from the source to the target."""
+def dijkstra_path(G: BackendGraph, source: Any, target: Any, weight: str | None = "weight") -> Any:
+    """A shortest path from the source to the target; if that is None, one to each node."""
     _, path = single_source_dijkstra(G, source, target, weight=weight)
-    return list(path)
+    return path
 
 
 @implements(callable_weight)
@@ -276,10 +281,10 @@ def bellman_ford_path_length(G: BackendGraph, source: Any, target: Any, weight: 
 
 
 @implements(callable_weight)
-def bellman_ford_path(G: BackendGraph, source: Any, target: Any, weight: str | None = "weight") -> list[Any]:
-    """A shortest path from the source to the target."""
+def bellman_ford_path(G: BackendGraph, source: Any, target: Any, weight: str | None = "weight") -> Any:
+    """A shortest path from the source to the target; if that is None, one to each node."""
     _, path = single_source_bellman_ford(G, source, target, weight)
-    return list(path)
+    return path
 
 
 @implements(callable_weight)

@@ -32,7 +32,7 @@ class Progress:
         self._quiet = quiet
         self._bars: Any = None
         self._tasks: dict[str, Any] = {}
-        if not quiet and sys.stderr.isatty():
+        if not quiet and sys.stderr is not None and sys.stderr.isatty():  # None in a process without one
             from rich.console import Console
             from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import fcntl
+import hashlib
 import itertools
 import os
 import re
@@ -21,6 +22,13 @@ REMOVAL_SECONDS = 0.01
 """Seconds to wait while another process may remove an empty file or directory."""
 LOOK_SECONDS = 0.002
 """Seconds between two looks at a lock that another process holds."""
+MOST_PREFIX = 200
+"""Bytes of a file's name that its temporary files have in theirs at most: a name may have 255 in all, and theirs has 18
+more."""
+NOT_REGULAR = "is a device, a pipe or a socket, which a file would replace; name a file"
+"""The problem of a place at which no file can be written."""
+NO_FILE = "is a pipe or a device, which cannot be read twice; write it to a file first"
+"""The problem of a path to something else than a file or a directory, where a file is needed."""
 MOST_COMPARED = 1000
 """Names of files among which the nearest to a misspelt one is looked for; this many take about 20 ms."""
 
@@ -36,12 +44,38 @@ def check_place(path: str | os.PathLike[str], name: str) -> None:
     if not isinstance(path, (str, os.PathLike)):
         raise ParameterError(f"{name}={path!r}: give the name of a file")
     target = Path(os.path.realpath(path))
-    if target.is_dir():
+    if os.path.isdir(target):
         raise ParameterError(f"{name} {path}: is a directory; name a file")
-    if not target.parent.is_dir():
+    if not os.path.isdir(target.parent):
         raise ParameterError(f"{name} {no_directory(path, target.parent)}")
+    if not is_replaceable(target):
+        raise ParameterError(f"{name} {path}: {NOT_REGULAR}")
     if not os.access(target.parent, os.W_OK | os.X_OK):
         raise ParameterError(f"{name} {path}: {target.parent} cannot be written; choose another place")
+    try:
+        with contextlib.suppress(FileNotFoundError):
+            os.stat(target)  # refuses a name that is too long
+        handle, temporary = new_partial(target)
+    except OSError as error:
+        raise ParameterError(f"{name} {path}: {error.strerror}; choose another place or name") from None
+    os.close(handle)
+    os.unlink(temporary)
+
+
+def is_replaceable(target: Path) -> bool:
+    """Whether a file can take the place of what is there: a regular file, or nothing."""
+    return os.path.isfile(target) or not os.path.exists(target)
+
+
+def new_partial(target: Path) -> tuple[int, str]:
+    """A new temporary file, open, beside the file `target` that it is to become; and its path."""
+    return tempfile.mkstemp(dir=target.parent, prefix=f"{partial_prefix(target)}.", suffix=".partial")
+
+
+def partial_prefix(target: Path) -> str:
+    """How the names of temporary files for `target` begin: with its name, or a hash of it if that is long."""
+    name = os.fsencode(target.name)
+    return f".{target.name}" if len(name) <= MOST_PREFIX else f".{hashlib.sha256(name).hexdigest()}"
 
 
 def no_directory(path: str | os.PathLike[str], parent: Path) -> str:
@@ -101,6 +135,8 @@ def no_such_file(path: str | os.PathLike[str], otherwise: str, *suffixes: str) -
     in one of the `suffixes`."""
     if os.path.isdir(path):
         return "is a directory; name a file"
+    if os.path.exists(path):
+        return NO_FILE
     return f"no such file; {did_you_mean_file(path, otherwise, lambda other: other.name.endswith(suffixes))}"
 
 
@@ -121,9 +157,11 @@ def write_whole(path: str | os.PathLike[str], write: Callable[[IO[bytes]], None]
         raise ParameterError(f"{path}: is a directory; name a file")
     if not target.parent.is_dir():
         raise ParameterError(no_directory(path, target.parent))
+    if not is_replaceable(target):
+        raise ParameterError(f"{path}: {NOT_REGULAR}")
     remove_leftovers(target)
     try:
-        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".partial")
+        handle, name = new_partial(target)
     except OSError as error:
         raise ParameterError(f"{target}: {error.strerror}; choose a place that can be written") from None
     try:
@@ -159,7 +197,7 @@ def make_names_durable(path: str | os.PathLike[str]) -> None:
 
 def remove_leftovers(target: Path) -> None:
     """Remove temporary files that killed processes left while they wrote the file `target`."""
-    partial = re.compile(rf"\.{re.escape(target.name)}\.\w{{8}}\.partial")
+    partial = re.compile(rf"{re.escape(partial_prefix(target))}\.\w{{8}}\.partial")
     with contextlib.suppress(OSError):
         for name in filter(partial.fullmatch, os.listdir(target.parent)):
             with contextlib.suppress(OSError), try_lock(target.parent / name) as locked:

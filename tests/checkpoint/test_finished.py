@@ -81,6 +81,28 @@ def test_an_end_that_cannot_be_written_is_logged(graph, directory, monkeypatch, 
     assert "no checkpoint after 3 iterations" in caplog.text
     result.close()
     assert not directory.exists()
+    with pytest.raises(ZeroDivisionError) as caught, run_with(PROGRAM, graph, checkpoint=directory, **HOW):
+        1 / 0  # noqa: B018 - raises
+    assert not directory.exists()
+    assert not hasattr(caught.value, "__notes__")
+
+
+def test_an_error_after_a_run_whose_end_was_not_written_names_the_checkpoint_before(graph, directory, monkeypatch):
+    save = Store.save
+
+    def first_only(self, iterations, *others):
+        if iterations > 1:
+            raise OSError(28, "No space left on device")
+        return save(self, iterations, *others)
+
+    monkeypatch.setattr(Store, "save", first_only)
+    with (
+        pytest.raises(ZeroDivisionError) as caught,
+        run_with(PROGRAM, graph, checkpoint=directory, checkpoint_every=1, **HOW),
+    ):
+        1 / 0  # noqa: B018 - raises
+    assert caught.value.__notes__ == [f"{directory} has a checkpoint from before the end: resume from there"]
+    assert iterations_in(directory) == 1
 
 
 def test_no_second_checkpoint_of_the_end(graph, directory):

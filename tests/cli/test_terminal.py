@@ -97,3 +97,12 @@ def test_letters_that_the_terminal_lacks(tmp_path: Path, encoding: str) -> None:
     name = "zoë" if encoding == "utf-8" else r"zo\xeb"
     assert f"/{name}\\udcff.tsv)" in done.stdout.decode(encoding)
     assert f"  {name}  {name}\n" in done.stdout.decode(encoding)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_a_run_whose_streams_are_closed_writes_its_files(tmp_path: Path, closed: str) -> None:
+    (tmp_path / "edges.txt").write_text("1 2\n2 1\n")
+    command = f"{sys.executable} -m garaph_py run PageRank edges.txt --output ranks.csv {closed}"
+    subprocess.run(["sh", "-c", command], cwd=tmp_path, env=os.environ | {"PYTHONPATH": os.getcwd()}, check=True)
+    assert (tmp_path / "ranks.csv").read_text().startswith("vertex")

@@ -4,6 +4,7 @@ import errno
 import gzip
 import io
 import lzma
+import os
 from pathlib import Path
 
 import numpy as np
@@ -290,3 +291,11 @@ def test_a_file_for_which_memory_is_too_small_is_refused_with_what_an_import_tak
     advice = rf"1.0 MiB may be used{said}; allow more .*, or .* garaph import, which needs {least} or more, but not all"
     with pytest.raises(FormatError, match=advice):
         read_graph(path, format_of(path, None), ReadOptions(None, None, 2, 1 << 20), BuildOptions(), events.ignore)
+
+
+@pytest.mark.parametrize("name", ["edges.tsv", "edges", "edges.npz"])
+def test_a_pipe_is_refused(tmp_path, name):
+    """It would be read twice: to recognise the format, and for the edges."""
+    os.mkfifo(tmp_path / name)
+    with pytest.raises(FormatError, match="is a pipe or a device, .*; write it to a file"):
+        gp.read(tmp_path / name)

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import garaph_py as gp
-from garaph_py.networkx_backend.convert import convert_from_nx, convert_to_nx
+from garaph_py.networkx_backend.convert import WAYS, convert_from_nx, convert_to_nx
 from garaph_py.networkx_backend.graph import BackendGraph
 from tests.support.networkx_calls import KINDS, random_graph
 
@@ -174,6 +174,36 @@ def test_neighbours_that_are_computed_are_refused():
 
     with pytest.raises(NotImplementedError, match="Complement has a way of its own"):
         convert_from_nx(Complement([(0, 1)]))
+
+
+@pytest.mark.parametrize("kind", [nx.Graph, nx.DiGraph, nx.MultiGraph, nx.MultiDiGraph])
+def test_other_ways_to_find_nodes_and_neighbours_are_refused_too(kind):
+    class Named(kind):
+        def __str__(self):
+            return "named"
+
+    assert convert_from_nx(Named([(0, 1)])).graph.n == 2
+    for name in (name for name in WAYS if hasattr(kind, name)):
+        own = type("Own", (kind,), {name: lambda self, *given: False})
+        with pytest.raises(NotImplementedError, match="Own has a way of its own"):
+            convert_from_nx(own())
+
+
+class Unwilling:
+    def __array__(self, dtype=None, copy=None):
+        raise TypeError("no number")
+
+
+@pytest.mark.parametrize(("weights", "why"), [
+    ([Unwilling(), Unwilling()], "no numbers"), ([1e308, 1e308], "may be infinite"),
+    (np.float32([3e38, 3e38]), "may be infinite"), ([1.5, np.int64(2**53 + 1)], "large integers among floats"),
+    ([np.uint64(2**53 + 1), np.int64(1)], "large integers among floats"),
+])  # fmt: skip
+def test_weights_that_would_be_changed_are_refused(weights, why):
+    graph = nx.path_graph(3)
+    nx.set_edge_attributes(graph, dict(zip(graph.edges, weights, strict=True)), "weight")
+    with pytest.raises(NotImplementedError, match=why):
+        convert_from_nx(graph, edge_attrs={"weight": 1})
 
 
 def test_a_graph_of_garaph_becomes_networkx_s():

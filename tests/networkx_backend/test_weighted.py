@@ -8,6 +8,20 @@ from garaph_py.errors import GraphError
 from tests.support.networkx_calls import KINDS, outcome, random_graph
 
 
+@pytest.mark.parametrize("cutoff", [float("nan"), float("inf"), -float("inf"), 2.0**53, 2**53, 1e300, 2**70])
+def test_unusual_cutoffs(cutoff):
+    graph = nx.path_graph(3)
+    nx.set_edge_attributes(graph, 2**53 + 1, "weight")
+    for weight in (None, "weight"):
+        found = nx.single_source_dijkstra_path_length(graph, 0, cutoff, weight, backend="garaph")
+        assert found == nx.single_source_dijkstra_path_length(graph, 0, cutoff, weight)
+
+
+@pytest.mark.parametrize("function", [nx.dijkstra_path, nx.bellman_ford_path])
+def test_without_a_target_there_is_a_path_to_each_node(function):
+    assert function(nx.path_graph(3), 0, None, backend="garaph") == {0: [0], 1: [0, 1], 2: [0, 1, 2]}
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
 @pytest.mark.parametrize("whole", [True, False], ids=["integers", "floats"])

@@ -7,7 +7,7 @@ import os
 import pytest
 
 from garaph_py.errors import ParameterError
-from garaph_py.system.files import did_you_mean_file, no_such_file, try_lock, write_whole
+from garaph_py.system.files import check_place, did_you_mean_file, no_such_file, partial_prefix, try_lock, write_whole
 from tests.support.crashes import CALLS, Crash, calls_of
 
 
@@ -92,3 +92,32 @@ def test_without_locks_nothing_is_removed(tmp_path, monkeypatch):
     (tmp_path / ".a.abcdefgh.partial").touch()
     write_whole(tmp_path / "a", lambda file: file.write(b"whole"))
     assert sorted(os.listdir(tmp_path)) == [".a.abcdefgh.partial", "a"]
+
+
+@pytest.mark.parametrize("through_link", [False, True])
+def test_a_pipe_is_not_replaced(tmp_path, through_link):
+    pipe, link = tmp_path / "pipe.csv", tmp_path / "link.csv"
+    os.mkfifo(pipe)
+    link.symlink_to(pipe)
+    target = link if through_link else pipe
+    with pytest.raises(ParameterError, match=r"output .*\.csv: is a device, a pipe or a socket.*name a file"):
+        check_place(target, "output")
+    with pytest.raises(ParameterError, match="is a device, a pipe or a socket"):
+        write_whole(target, lambda file: file.write(b"x"))
+    assert pipe.is_fifo()
+
+
+@pytest.mark.parametrize("length", [200, 201, 240, 255])
+def test_names_may_be_as_long_as_the_system_allows(tmp_path, length):
+    target = tmp_path / ("ä" * (length // 2) + "x" * (length % 2))
+    leftover = tmp_path / f"{partial_prefix(target)}.abcdefgh.partial"
+    leftover.touch()
+    check_place(target, "output")
+    write_whole(target, lambda file: file.write(b"x"))
+    assert [path.name for path in tmp_path.iterdir()] == [target.name]
+
+
+def test_a_place_where_no_file_can_be_made_is_found_out_at_once(tmp_path):
+    with pytest.raises(ParameterError, match=r"output .*: File name too long; choose another place or name"):
+        check_place(tmp_path / ("x" * 256), "output")
+    assert not list(tmp_path.iterdir())
