@@ -105,4 +105,4 @@ def test_a_run_whose_streams_are_closed_writes_its_files(tmp_path: Path, closed:
     (tmp_path / "edges.txt").write_text("1 2\n2 1\n")
     command = f"{sys.executable} -m garaph_py run PageRank edges.txt --output ranks.csv {closed}"
     subprocess.run(["sh", "-c", command], cwd=tmp_path, env=os.environ | {"PYTHONPATH": os.getcwd()}, check=True)
-    assert (tmp_path / "ranks.csv").read_text().startswith("vertex")
+    assert (tmp_path / "ranks.csv").read_text().startswith('"id","value"')

@@ -297,5 +297,5 @@ def test_a_file_for_which_memory_is_too_small_is_refused_with_what_an_import_tak
 def test_a_pipe_is_refused(tmp_path, name):
     """It would be read twice: to recognise the format, and for the edges."""
     os.mkfifo(tmp_path / name)
-    with pytest.raises(FormatError, match="is a pipe or a device, .*; write it to a file"):
+    with pytest.raises(FormatError, match=r"is a pipe or a device, .*; write it to a file"):
         gp.read(tmp_path / name)
