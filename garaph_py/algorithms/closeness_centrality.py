@@ -65,7 +65,8 @@ def closeness_centrality(
     Raises
     ------
     GraphError
-        With `distance`, if an edge value is negative; if the edges are on disk, and the graph was opened with too
+        With `distance`, if an edge value is negative, infinite, NaN, or so large that sums of distances would not be
+        right; if the edges are on disk, and the graph was opened with too
         little memory to read them.
     DeviceError
         If `device` is ``"gpu"`` or ``"hybrid"``, and no GPU can be used.
@@ -101,18 +102,18 @@ def closeness_centrality(
     """
     name = "closeness_centrality"
     check_graph(graph, name)
+    by_length = has_lengths(graph, distance, name, 0)
     if u is not None:
-        found = distances_to(u, graph, distance, device, threads)
+        found = distances_to(u, graph, by_length, device, threads)
         sums, reached = np.array([found.sum(dtype=np.float64)]), np.array([len(found) - 1])
         return float(closeness(sums, reached, graph.n, wf_improved)[0])
-    by_length, sources = has_lengths(graph, distance, name, 0), np.arange(graph.n)
-    result, reached = summed_distances(name, graph, sources, by_length, False, device, threads)
+    result, reached = summed_distances(name, graph, np.arange(graph.n), by_length, False, device, threads)
     return replace(result, values=closeness(result.values, reached, graph.n, wf_improved))
 
 
 def distances_to(u: Any, graph: Graph, by_length: bool, device: str, threads: int | None) -> Array:
     """The distances to the vertex `u` from the vertices that reach it, `u` included."""
-    if by_length and graph.edge_dtype is not None:
+    if by_length:
         lengths = run(SSSP(source=u), graph._reversed(valued=True), device=device, threads=threads).values
         reaching: Array = lengths[has_distance(lengths)]
         return reaching
@@ -124,7 +125,8 @@ def distances_to(u: Any, graph: Graph, by_length: bool, device: str, threads: in
 def closeness(sums: Array, reached: Array, n: int, wf_improved: bool) -> Array:
     """The closeness of vertices that `reached` of the `n` vertices reach, over distances with these sums."""
     values = np.zeros(len(sums))
-    np.divide(reached, sums, out=values, where=sums > 0)
+    with np.errstate(over="ignore"):  # the inverse of a sum that is nearly 0
+        np.divide(reached, sums, out=values, where=sums > 0)
     if wf_improved and n > 1:
         values *= reached / (n - 1)
     return values

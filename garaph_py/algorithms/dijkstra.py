@@ -233,11 +233,13 @@ def has_lengths(graph: Any, wanted: bool, function: str, least: float) -> bool:
     Raises
     ------
     GraphError
-        If a value is below `least`, infinite or NaN, or if whole numbers are so large that their sums are not exact.
+        If a value is below `least`, infinite or NaN, or if whole numbers are so large that sums of distances are not
+        exact, or floats so large that these may be infinite.
     """
     if not wanted or graph.edge_dtype is None or not graph.m:
         return False
-    most = WHOLE // graph.n if graph.edge_dtype.kind in "iu" else np.finfo(graph.edge_dtype).max
+    whole = graph.edge_dtype.kind in "iu"
+    most = WHOLE // graph.n if whole else float(np.finfo(graph.edge_dtype).max) / graph.n**2
     above = "0 or more" if least == 0 else "above 0"
     require_edges(function, graph, f"edge values that are {above} and at most {most}", least, most)
     return True

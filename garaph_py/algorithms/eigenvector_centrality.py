@@ -22,7 +22,7 @@ from ..system.arguments import explained
 from .edge_sums import EdgeSums
 from .in_memory import called, check_vertices
 from .norm import unit
-from .numbers import first_weights, positive
+from .numbers import first_weights, iterations_of, positive
 from .power_iteration import KERNELS, PowerIteration
 
 PLAIN = 20
@@ -98,6 +98,7 @@ def eigenvector_centrality(
     array([0.372, 0.602, 0.602, 0.372])
     """
     check_graph(graph, "eigenvector_centrality")
+    max_iter = iterations_of(max_iter, "eigenvector_centrality")
     check_vertices(graph, "eigenvector_centrality")
     tol = positive(tol, "eigenvector_centrality", "tol")
     weighted = weight and graph.edge_dtype is not None
@@ -106,7 +107,7 @@ def eigenvector_centrality(
     else:
         first = first_weights(nstart, graph, "eigenvector_centrality")
         program = (WeightedStarted if weighted else Started)(tol, unit(first / first.max()))
-    goes_on = not graph.directed and isinstance(max_iter, (int, np.integer)) and max_iter > PLAIN
+    goes_on = not graph.directed and max_iter > PLAIN
     found = run(program, graph, iterations=PLAIN if goes_on else max_iter, device=device, threads=threads)
     found = replace(found, values=unit(found.values), program="eigenvector_centrality")
     if not goes_on or found.stats.converged:

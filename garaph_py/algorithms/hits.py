@@ -18,7 +18,7 @@ from ..runtime.options import ANY
 from ..system.arguments import explained
 from .edge_sums import EdgeSums
 from .in_memory import called
-from .numbers import first_weights, positive
+from .numbers import first_weights, iterations_of, positive
 from .power_iteration import KERNELS, PowerIteration
 
 Array = npt.NDArray[Any]
@@ -103,8 +103,7 @@ def hits(
     y   0.000      0.382
     """
     check_graph(graph, "hits")
-    if isinstance(max_iter, bool) or not isinstance(max_iter, (int, np.integer)) or max_iter < 1:
-        raise ParameterError(f"hits(max_iter={max_iter!r}): give a number of iterations, 1 or more")
+    max_iter = iterations_of(max_iter, "hits", 1)
     tol = positive(tol, "hits", "tol")
     first = None if nstart is None else first_weights(nstart, graph, "hits")
     weighted = weight and graph.edge_dtype is not None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -18,7 +17,7 @@ from ..runtime.options import ANY
 from ..runtime.run import run
 from ..system.arguments import explained
 from .norm import unit
-from .numbers import finite, positive, vertex_values
+from .numbers import finite, iterations_of, positive, vertex_values
 
 
 @explained
@@ -87,8 +86,9 @@ def katz_centrality(
     {'a': 1.0, 'b': 1.0, 'c': 2.0, 'd': 2.0}
     """
     check_graph(graph, "katz_centrality")
+    max_iter = iterations_of(max_iter, "katz_centrality")
     alpha, tol = finite(alpha, "katz_centrality", "alpha"), positive(tol, "katz_centrality", "tol")
-    if isinstance(beta, Mapping) and len(beta) < graph.n:
+    if hasattr(beta, "keys") and len(beta) < graph.n:
         raise ParameterError(f"katz_centrality(beta=...) has {len(beta)} of {graph.n} vertices; give it all of them")
     weighted = weight and graph.edge_dtype is not None
     if nstart is None:

@@ -53,6 +53,19 @@ def number_of(value: Any) -> float:
         return np.inf
 
 
+def iterations_of(max_iter: Any, function: str, least: int = 0) -> int:
+    """The number of iterations that the caller of `function` gave.
+
+    Raises
+    ------
+    ParameterError
+        If it is not a whole number from `least` on.
+    """
+    if isinstance(max_iter, bool) or not isinstance(max_iter, (int, np.integer)) or max_iter < least:
+        raise ParameterError(f"{function}(max_iter={max_iter!r}): give a number of iterations, {least} or more")
+    return int(max_iter)
+
+
 def vertex_values(given: Any, graph: Graph, function: str, name: str) -> npt.NDArray[np.float64]:
     """A finite number for each vertex, which the caller of `function` gave as the argument `name`: shape (n,).
 

@@ -12,6 +12,8 @@ from ..graph import Graph
 from ..native import Kernel
 from ..native.threads import bounds_of
 from ..system.arguments import explained
+from ..system.memory import TooLittleMemoryError, available_memory
+from ..system.sizes import show_bytes
 from .in_memory import check_in_memory, in_memory
 from .numbers import positive
 from .seeds import generator
@@ -182,6 +184,12 @@ def random_walks(
     check_walk(length, p, q)
     random = generator(seed)
     places = np.arange(graph.n) if starts is None else graph.ids.indices(starts)
+    nbytes, free = 8 * len(places) * (int(length) + 1), available_memory()
+    if nbytes > free:
+        raise TooLittleMemoryError(
+            f"random_walks(length={length}): the walks take {show_bytes(nbytes, up=True)}, but {show_bytes(free)} of "
+            "memory are free; give fewer starts, or a smaller length"
+        )
     weighted = bool(weight) and graph.edge_dtype is not None
     if weighted:
         check_weights(graph)

@@ -114,7 +114,8 @@ def parents_of(graph: Graph, distance: Array, sources: list[int]) -> Array:
         before = parent.copy()
         for edges in listed(graph):
             u, v = edges.sources, edges.targets
-            through = distance[u] + edge_numbers(edges).astype(distance.dtype)
+            with np.errstate(over="ignore"):  # a path whose length is infinite is not tight
+                through = distance[u] + edge_numbers(edges).astype(distance.dtype)
             nearer = distance[u] < distance[v] if first else parent[u] != NONE
             chosen = np.flatnonzero(waiting[v] & reached[u] & nearer & (through == distance[v]))[::-1]
             parent[v[chosen]] = u[chosen]  # of a vertex's edges, the first is written last

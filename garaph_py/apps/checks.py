@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy.typing as npt
 from ..errors import GraphError, ParameterError, VerificationError
 from ..graph import Graph
 from ..pages.passes import EdgeChunk, listed
-from ..program.vertex_data import vertex_numbers
+from ..program.vertex_data import vertex_column, vertex_numbers
 
 Array = npt.NDArray[Any]
 
@@ -69,15 +69,11 @@ def require_edges(name: str, graph: Graph, needs: str, least: Any, most: Any) ->
 
 def require_finite_vertices(program: Any, graph: Graph, name: str, or_nan: bool = False) -> None:
     """Raise `ParameterError`, naming a vertex, unless the `PerVertex` parameter `name` is finite (`or_nan`: or NaN)."""
-    given = getattr(program, name)
-    numbers = np.asarray(list(given.values()) if isinstance(given, Mapping) else given, np.float64)
+    numbers = np.asarray(vertex_column(getattr(program, name), 0.0, graph, name), np.float64)
     wrong = np.isinf(numbers) if or_nan else ~np.isfinite(numbers)
     if wrong.any():
         at = int(np.argmax(wrong))
-        if isinstance(given, Mapping):
-            where = f" at vertex {list(given)[at]}"
-        else:
-            where = f" at vertex {graph.ids.take(np.array([at]))[0]}" * numbers.ndim
+        where = f" at vertex {graph.ids.take(np.array([at]))[0]}" * numbers.ndim
         raise ParameterError(f"{type(program).__name__}({name}=...) is {numbers.flat[at]}{where}; give finite numbers")
 
 

@@ -213,9 +213,9 @@ def combinations(
             yield Combination(0, shown | {"graph": graph.text} | defaults | given, given, graph, program, picks)
 
 
-def program_of(given: str | Row) -> tuple[str, Row]:
+def program_of(given: Any) -> tuple[str, Row]:
     """The name and the parameters of a program."""
-    table = {"name": given} if isinstance(given, str) else dict(given)
+    table = {"name": given} if isinstance(given, str) else dict(given) if isinstance(given, dict) else {}
     if not isinstance(name := table.pop("name", None), str):
         raise ParameterError(f'program={given!r}: write its name, or {{ name = "PageRank", damping = 0.9 }}')
     return name, table

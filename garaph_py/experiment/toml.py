@@ -16,6 +16,11 @@ from ..system.sizes import parse_bytes
 T = TypeVar("T")
 Table = dict[str, Any]
 
+MOST_COUNT = 1 << 53
+"""The largest count in a file: a float holds it exactly."""
+MOST_PARTS = 1 << 16
+"""Most GPUs, or machines, of a simulation: a guard against mistakes."""
+
 
 def read(path: str | os.PathLike[str], make: Callable[[Table, bytes, Path], T], wanted: str) -> T:
     """Parse the file `path`, and return ``make(document, text, folder)``.
@@ -108,9 +113,11 @@ def share(given: Table, key: str, otherwise: float, where: str = "") -> float:
     return number({key: otherwise} | given, key, where, lambda value: 0 < value <= 1, "a share, above 0 and up to 1")
 
 
-def count(given: Table, key: str, least: int, where: str = "") -> int:
+def count(given: Table, key: str, least: int, where: str = "", most: int = MOST_COUNT) -> int:
     """The whole number under a key, `least` or more."""
     value = number(given, key, where, lambda value: value >= least and value == int(value), f"a count, {least} or more")
+    if value > most:
+        raise ParameterError(f"{where}{key}={value:g}: give a count of at most {most}")
     return int(value)
 
 
@@ -119,7 +126,7 @@ def counts(given: Table, what: str, where: str) -> tuple[int, ...]:
     every = listed(given.get("count", []))
     if not every:
         raise ParameterError(f"{where}count is missing; give the number of {what}, or a list of numbers")
-    return tuple(count({"count": one}, "count", 1, where) for one in every)
+    return tuple(count({"count": one}, "count", 1, where, MOST_PARTS) for one in every)
 
 
 def pair(given: Table, key: str, where: str) -> tuple[float, float]:

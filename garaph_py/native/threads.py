@@ -29,6 +29,8 @@ Python takes between two launches."""
 LONG_SPINS = 1 << 18
 """The same, for some milliseconds, for runs in which other threads keep Python busy. Waking workers then takes one or
 two milliseconds."""
+MOST_THREADS = 4096
+"""Most threads that a user may ask for: a guard against mistakes."""
 LEAST_SHARED = 1 << 16
 """Items of an array up to which one thread passes over them all. A guess: that takes it a tenth of a millisecond, and
 to wake the others takes some ten microseconds."""
@@ -52,9 +54,11 @@ def check_threads(threads: int | None) -> int | None:
     ParameterError
         If it is neither.
     """
-    if threads is not None and (isinstance(threads, bool) or not isinstance(threads, int) or not 1 <= threads <= 4096):
-        raise ParameterError(f"threads={threads!r}: give a whole number from 1 to 4096, or leave it out for all cores")
-    return threads
+    is_whole = isinstance(threads, (int, np.integer)) and not isinstance(threads, bool)
+    if threads is not None and not (is_whole and 1 <= threads <= MOST_THREADS):
+        most = f"from 1 to {MOST_THREADS}"
+        raise ParameterError(f"threads={threads!r}: give a whole number {most}, or leave it out for all cores")
+    return None if threads is None else int(threads)
 
 
 class ThreadPool:

@@ -94,9 +94,9 @@ def check_page_edges(page_edges: int) -> int:
     ParameterError
         If it is not a positive int.
     """
-    if isinstance(page_edges, bool) or not isinstance(page_edges, int) or page_edges < 1:
+    if isinstance(page_edges, bool) or not isinstance(page_edges, (int, np.integer)) or page_edges < 1:
         raise ParameterError(f"page_edges={page_edges!r}: give a positive number of edges")
-    return page_edges
+    return int(page_edges)
 
 
 def part_layout(offsets: npt.NDArray[Any], pieces: npt.NDArray[Any]) -> list[Page]:

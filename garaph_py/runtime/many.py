@@ -130,7 +130,8 @@ def programs_of(program: Any, sources: Iterable[Any] | None) -> tuple[list[Verte
     is_class = isinstance(program, type) and issubclass(program, VertexProgram)
     if not is_class:
         check_program(program, "run_many")
-    if sources is None or isinstance(sources, (str, bytes)) or not isinstance(sources, Iterable):
+    is_one = isinstance(sources, (str, bytes)) or getattr(sources, "ndim", 1) == 0
+    if sources is None or is_one or not isinstance(sources, Iterable):
         raise ParameterError(f"run_many(sources={sources!r}): give a list of vertices, or a list of programs instead")
     names = [item.item() if getattr(item, "ndim", None) == 0 else item for item in sources]
     try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import json
 import logging
+import math
 import os
 import re
 import statistics
@@ -26,6 +27,7 @@ from ..experiment.tables import read_rows
 from ..graph.shape import Shape
 from ..io.formats.format import malformed
 from ..program.sources import vertices_of
+from ..runtime.gpus import is_count
 from ..runtime.options import ANY, HYBRID, RunOptions
 from ..runtime.plan import is_synchronous
 from ..runtime.speeds import GPU_EDGE_BYTES
@@ -154,6 +156,7 @@ def read_results(folder: str | os.PathLike[str], trusted: Collection[str] = ()) 
     }  # fmt: skip
     with malformed(Path(folder), "its tables are not those of an experiment of runs; measure anew"):
         found = [replace(run, **rates) for run in recorded_runs(results, iterations)]
+        _ = [run.seconds for run in found]
     if not found:
         raise ParameterError(
             f"{folder}: has no completed run with raw edges; measure some, with sync = false if a CPU finds "
@@ -171,10 +174,11 @@ def read_results(folder: str | os.PathLike[str], trusted: Collection[str] = ()) 
 
 
 def recorded_runs(results: Iterable[Record], iterations: Iterable[Record]) -> Iterator[RecordedRun]:
-    """The runs in the rows of two tables."""
+    """The runs in the rows of two tables; raises a ValueError or TypeError for values that they cannot have."""
     iterations_of: dict[tuple[int, int], list[Record]] = {}
     for row in iterations:
         own = {**row, "device": row["device_used"], "mode": row["mode_used"], "number": row["iteration"]}
+        check_row(own)
         iterations_of.setdefault((row["combination"], row["repeat"]), []).append(own)
     for result in results:
         rows = iterations_of.get((result["combination"], result["repeat"]))
@@ -298,10 +302,10 @@ def recorded_of(result: Record, rows: list[Record]) -> RecordedRun:
     synchronous = is_synchronous(bound, asked)
     # a deterministic run whose GPU failed was on two processors, though none may be asked to
     options = replace(asked, device=device_of(result["device"], rows), deterministic=False)
-    n, m = result["vertices"], result["graph_edges"]
+    n, m = (whole(result[name], 0) for name in ("vertices", "graph_edges"))
     traits = Traits.of(bound, synchronous)
     directed = result.get("graph_directed")  # earlier versions did not write it
-    directed = SYMMETRIC not in result["graph"] if directed is None else directed
+    directed = SYMMETRIC not in text(result["graph"]) if directed is None else directed
     width = device_bytes(bound, n, m, directed, synchronous)
     memory = result.get("gpu_memory_used") or result["gpu_memory"]  # the second may be a share of the edges
     workload = Workload(
@@ -319,9 +323,48 @@ def recorded_of(result: Record, rows: list[Record]) -> RecordedRun:
     room = None if memory is None else parse_bytes(memory, "gpu_memory") - workload.fixed
     start = f"{result['parameters'] or ''} {result.get('source') or ''}".strip()
     return RecordedRun(
-        result["graph"], workload, options, result["threads_used"], room, tuple(rows), start=start,
+        text(result["graph"]), workload, options, whole(result["threads_used"], 1), room, tuple(rows), start=start,
         deterministic=asked.deterministic, gpus=gpus_of(result.get("device_used") or CPU),
     )  # fmt: skip
+
+
+def text(given: Any) -> str:
+    """A text of a table or a trace; raises a TypeError for anything else."""
+    if not isinstance(given, str):
+        raise TypeError(f"{given!r} is no text")
+    return given
+
+
+def flag(given: Any) -> bool:
+    """True or False in a table or a trace; raises a TypeError for anything else."""
+    if not isinstance(given, bool):
+        raise TypeError(f"{given!r} is neither true nor false")
+    return given
+
+
+def whole(given: Any, least: int) -> int:
+    """A whole number of a table or a trace, from `least` on; raises a ValueError for anything else."""
+    if not is_count(given) or given < least:
+        raise ValueError(f"{given!r} is no whole number from {least} on")
+    return int(given)
+
+
+def amount(given: Any) -> float:
+    """A finite number of a table or a trace, 0 or more; raises a ValueError for anything else."""
+    if isinstance(given, bool) or not isinstance(given, (int, float)) or not 0 <= given < math.inf:
+        raise ValueError(f"{given!r} is no number of 0 or more")
+    return given
+
+
+def check_row(row: Record) -> None:
+    """Check the values of an iteration that a table or a trace has; raises a TypeError or ValueError."""
+    for name in ("mode", "device"):
+        text(row[name])
+    for name in ("number", "active", "edges"):
+        whole(row.get(name, 0), 0)
+    for name in ("f", "seconds", "to_device", "from_device", "pages", "pages_skipped"):
+        if row.get(name) is not None:
+            amount(row[name])
 
 
 def shape_in(facts: Record, vertices: int, edges: int) -> Shape | None:
@@ -330,7 +373,11 @@ def shape_in(facts: Record, vertices: int, edges: int) -> Shape | None:
     What an earlier version did not record yet is taken to be as in a random graph.
     """
     found = {item.name: facts.get(f"graph_{item.name}") for item in fields(Shape)}
-    known: dict[str, Any] = {name: value for name, value in found.items() if value is not None}
+    known: dict[str, Any] = {
+        name: whole(value, 0) if name in ("lists", "turns") else amount(value)
+        for name, value in found.items()
+        if value is not None
+    }
     return replace(Shape.expected(vertices, edges), **known) if known else None
 
 

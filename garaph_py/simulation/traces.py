@@ -16,16 +16,31 @@ from ..errors import FormatError, ParameterError
 from ..executor.gpu.work import PULLING
 from ..executor.partitions import PartitionCounts
 from ..io.formats.format import malformed
-from ..runtime.gpus import is_count
 from ..runtime.options import ANY, RunOptions
 from ..system.files import no_such_file
-from .recorded import Record, RecordedRun, device_of, in_supersteps, may_push_deltas, shape_in
+from .recorded import (
+    Record,
+    RecordedRun,
+    amount,
+    check_row,
+    device_of,
+    flag,
+    in_supersteps,
+    may_push_deltas,
+    shape_in,
+    text,
+    whole,
+)
 from .workload import Traits, Workload, activities_of, even_offsets
 
 Array = npt.NDArray[Any]
 
 WRITE_ONE = "write one by `garaph run --trace`"
 """How to get a trace."""
+FLAGS = ("everybody", "relaxes", "synchronous", "priority", "directed", "pushes")
+"""Facts of a trace that are true or false."""
+LATER_FLAGS = ("done", "ends_late", "deltas")
+"""Those that earlier versions did not write."""
 TRACED = "-"
 """The path of a trace in the options of a run that wrote one: each superstep was recorded, so none was in a chain."""
 
@@ -72,20 +87,6 @@ def read_trace(path: str | os.PathLike[str], engine: str | None = None) -> Recor
     return run
 
 
-def text(given: Any) -> str:
-    """A text of a trace; raises a TypeError for anything else."""
-    if not isinstance(given, str):
-        raise TypeError(f"{given!r} is no text")
-    return given
-
-
-def whole(given: Any, least: int) -> int:
-    """A whole number of a trace, from `least` on; raises a ValueError for anything else."""
-    if not is_count(given) or given < least:
-        raise ValueError(f"{given!r} is no whole number from {least} on")
-    return int(given)
-
-
 def engine_in(recorded: str, named: str | None) -> str | None:
     """The engine to take for that of a run: the `recorded` one, if no file has to be run for it, or else the one that
     the user has `named`, if its class has the same name; None if neither is."""
@@ -102,26 +103,26 @@ def traced(facts: Record, events: list[Record], engine: str) -> RecordedRun:
     rows = [row_of(span) for span in spans if tracks[span["tid"]] == "iterations"]
     name, asked = text(facts["program"]), facts.get("options", {})
     n, m = (whole(facts[count], 0) for count in ("vertices", "edges"))
-    has_buckets = facts["relaxes"] and facts["priority"] and not facts["synchronous"]
+    everybody, relaxes, synchronous, priority, directed, pushes = (flag(facts[one]) for one in FLAGS)
+    done, ends_late, deltas = (flag(facts.get(one, False)) for one in LATER_FLAGS)
     traits = Traits(
-        name, facts["value_bytes"], facts["edge_value_bytes"], facts["everybody"], facts["relaxes"],
-        facts["synchronous"], has_buckets, facts.get("done", False), facts.get("ends_late", False),
-        pushes_deltas=facts.get("deltas", False),
+        name, whole(facts["value_bytes"], 0), whole(facts["edge_value_bytes"], 0), everybody, relaxes, synchronous,
+        relaxes and priority and not synchronous, done, ends_late, pushes_deltas=deltas,
     )  # fmt: skip
     copies = [span for span in spans if tracks[span["tid"]] == "copy to device"]
     kernels = [span for span in spans if tracks[span["tid"]].startswith("stream") and span["name"] == PULLING]
     copied = sum(span["args"]["edges"] for span in copies)
     width = sum(row["to_device"] for row in rows) / copied if copied else 4.0 + traits.edge_value_bytes
     # an estimate for any program: one or two arrays of values, one of sums, and the offsets of one or both directions
-    vertex_bytes = traits.value_bytes * (2 + facts["synchronous"]) + 8.0 * (1 + facts["directed"])
+    vertex_bytes = traits.value_bytes * (2 + synchronous) + 8.0 * (1 + directed)
     workload = Workload(
         traits, n, m, even_offsets(n, m), tuple(activities_of(rows, m)), width, vertex_bytes,
-        pushes=facts["pushes"], kernels=kernel_costs(kernels, m), known_shape=shape_in(facts, n, m),
-        known_nearby=facts.get("graph_nearby"), directed=facts["directed"],
+        pushes=pushes, kernels=kernel_costs(kernels, m), known_shape=shape_in(facts, n, m),
+        known_nearby=facts.get("graph_nearby"), directed=directed,
         page_edges=int(asked["page_edges"]) if "page_edges" in asked else None,
     )  # fmt: skip
     device = device_of(facts["device"], rows)
-    memory = facts["gpu_memory"]
+    memory = None if facts["gpu_memory"] is None else whole(facts["gpu_memory"], 0)
     return RecordedRun(
         name, workload, RunOptions(device=device, engine=engine, mode=facts["mode"], trace=TRACED),
         whole(facts["threads"], 1), None if memory is None else memory - workload.fixed, tuple(rows),
@@ -169,10 +170,13 @@ def row_of(span: Record) -> Record:
     """An iteration from its span in a trace."""
     number, mode = span["name"].split(": ")
     details = span["args"]
-    return {
+    compiling = amount(details.get("compiling", 0.0))
+    row = {
         "number": int(number), "mode": mode, "f": details["f"], "active": details["active vertices"],
-        "edges": details["edges"], "seconds": span["dur"] * 1e-6 - details.get("compiling", 0.0),
+        "edges": details["edges"], "seconds": max(amount(span["dur"]) * 1e-6 - compiling, 0.0),
         "device": details["device"],
         "to_device": details["to device"], "from_device": details["from device"], "pages": details["pages"],
         "pages_skipped": details["skipped"], "partitions": counts_in(details.get("partitions")),
     }  # fmt: skip
+    check_row(row)
+    return row

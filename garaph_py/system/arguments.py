@@ -10,6 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, ParamSpec, TypeVar
 
+import numpy as np
+
 from ..errors import ParameterError, did_you_mean
 
 P = ParamSpec("P")
@@ -22,6 +24,9 @@ def explained(
 ) -> Callable[P, R]:
     """`function`, with a `ParameterError` for every call that does not suit its signature; a decorator.
 
+    An argument that is given by name and annotated as ``bool`` must be one, or 0, 1 or None: ``weight="no"`` would
+    count as True.
+
     `elsewhere` has advice for arguments of another function, which a caller may give to this one. `options` are the
     names of the arguments that `function` takes as ``**options`` and passes on.
     """
@@ -29,6 +34,7 @@ def explained(
     named_ones = [one for one in own.parameters.values() if one.kind is not inspect.Parameter.VAR_KEYWORD]
     passed_on = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None) for name in options]
     signature = own.replace(parameters=[*named_ones, *passed_on]) if options else own
+    flags = frozenset(one.name for one in named_ones if one.annotation in (bool, "bool"))
 
     def check(values: tuple[Any, ...], named: Mapping[str, Any]) -> None:
         try:
@@ -46,6 +52,9 @@ def explained(
     def called(*values: P.args, **named: P.kwargs) -> R:
         if options:
             check(values, named)
+        for name in flags.intersection(named):
+            if not is_flag(named[name]):
+                raise ParameterError(f"{name}={named[name]!r:.40}: give True or False")
         try:
             return function(*values, **named)
         except TypeError:
@@ -53,6 +62,11 @@ def explained(
             raise
 
     return called
+
+
+def is_flag(value: object) -> bool:
+    """Whether a value is True or False, or what Python and NetworkX use for them."""
+    return value is None or (isinstance(value, (int, np.bool_)) and value in (0, 1))
 
 
 def misfit(

@@ -101,3 +101,20 @@ def test_lengths_of_one_vertex(both):
     ours, theirs = both
     expected = nx.closeness_centrality(theirs, 3, distance="weight")
     assert closeness_centrality(ours, u=3, distance=True) == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("u", [None, 3])
+@pytest.mark.parametrize("weights", [[2**62] * 3, [1e308] * 3, [1.0, float("inf"), 2.0], [-1.0, 1.0, 1.0]])
+def test_lengths_whose_sums_would_not_be_right_are_refused(u, weights):
+    graph = gp.from_edges([0, 1, 2], [1, 2, 3], weights=weights)
+    with pytest.raises(gp.errors.GraphError, match=r"closeness_centrality needs edge values .* the edge [01] -> [12]"):
+        closeness_centrality(graph, distance=True, u=u)
+
+
+def test_the_inverse_of_a_tiny_sum_is_infinite():
+    graph = gp.from_edges([0, 1], [1, 2], weights=[5e-324] * 2)
+    assert closeness_centrality(graph, distance=True, wf_improved=False).values.tolist() == [
+        0,
+        float("inf"),
+        float("inf"),
+    ]

@@ -95,3 +95,9 @@ def test_an_unknown_vertex(name, nodes):
     with pytest.raises(gp.errors.UnknownVertexError, match="vertex 'z' is not in the graph"):
         getattr(gp.algorithms, name)(graph, nodes=nodes)
     assert getattr(gp.algorithms, name)(graph, nodes="a") == 0
+
+
+@pytest.mark.parametrize("directed", [True, False])
+def test_the_verifier_takes_whole_weights(directed):
+    graph = gp.from_edges([0, 1, 2], [1, 2, 0], weights=[1, 2, 3], directed=directed)
+    gp.check(gp.algorithms.clustering, graph, gp.algorithms.clustering(graph, weight=True), weight=True)

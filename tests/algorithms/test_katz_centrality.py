@@ -2,6 +2,7 @@
 
 import networkx as nx
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -87,3 +88,20 @@ def test_first_values(weight):
     assert np.abs(one.values - expected.values).max() > 0.5
     with pytest.raises(gp.errors.ParameterError, match=r"katz_centrality\(nstart=...\) has shape"):
         gp.algorithms.katz_centrality(graph, nstart=[1])
+
+
+def test_a_beta_that_leaves_vertices_out_is_refused_in_any_form():
+    graph, small = gp.from_edges([0, 1, 2], [1, 2, 3]), gp.from_edges([0], [1])
+    for beta in ({0: 5.0}, pd.Series({0: 5.0}), gp.run(gp.apps.PageRank(), small)):
+        with pytest.raises(gp.errors.ParameterError, match=r"beta=.* has \d of 4 vertices; give it all of them"):
+            gp.algorithms.katz_centrality(graph, beta=beta)
+    whole = pd.Series([1.0, 2.0, 3.0, 4.0])
+    found = gp.algorithms.katz_centrality(graph, beta=whole, normalized=False).values
+    np.testing.assert_allclose(found, [1, 2.1, 3.21, 4.321])
+
+
+@pytest.mark.parametrize("function", [gp.algorithms.katz_centrality, gp.algorithms.eigenvector_centrality])
+@pytest.mark.parametrize("most", [-1, 2.5, None, True])
+def test_numbers_of_iterations_are_whole(function, most):
+    with pytest.raises(gp.errors.ParameterError, match=rf"max_iter={most}\): give a number of iterations, 0 or more"):
+        function(gp.from_edges([0], [1]), max_iter=most)

@@ -94,3 +94,11 @@ def test_no_weight_may_be_none_as_in_networkx():
     graph = gp.from_edges([1, 1], [2, 3], [5.0, 0.0])
     walks = gp.algorithms.random_walks(graph, weight=None, length=1, seed=1)
     np.testing.assert_array_equal(walks, gp.algorithms.random_walks(graph, weight=False, length=1, seed=1))
+
+
+@pytest.mark.parametrize("length", [2**40, 2**63, 2**70])
+def test_walks_that_memory_cannot_hold_are_refused(length):
+    with pytest.raises(
+        gp.errors.GraphError, match=rf"length={length}.*memory are free; give fewer starts, or a smaller"
+    ):
+        gp.algorithms.random_walks(gp.from_edges([0], [1]), length=length)

@@ -61,3 +61,8 @@ def test_bad_arguments_are_refused():
     graph = gp.from_edges([1, 2], [2, 3], weights=[1, -1])
     with pytest.raises(gp.errors.GraphError, match="needs edge values of 0 or more"):
         shortest_path_tree(graph, 1)
+
+
+def test_paths_of_infinite_length_are_none():
+    graph = gp.from_edges([0, 1, 2], [1, 2, 3], weights=np.float32([3e38] * 3))
+    assert gp.algorithms.shortest_path_tree(graph, 0).values["parent"].tolist() == [0, 0, -1, -1]

@@ -4,6 +4,7 @@ from dataclasses import replace
 from functools import partial
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import garaph_py as gp
@@ -248,3 +249,10 @@ def test_a_number_that_marks_no_number_is_for_fixed_vertices_only():
     bind(gp.apps.HeatSimulation(fixed=[np.nan, 1]), graph)
     with pytest.raises(ParameterError, match=r"HeatSimulation\(initial=\.\.\.\) is nan at vertex 0"):
         bind(gp.apps.HeatSimulation(initial=[np.nan, 1]), graph)
+
+
+def test_a_number_that_is_not_finite_is_at_its_own_vertex():
+    graph = gp.from_edges([0, 0, 1, 2, 5], [1, 2, 2, 3, 5])
+    for given in (pd.Series([np.inf, 1.0], index=[5, 0]), {5: np.inf, 0: 1.0}, [0, 0, 0, 0, np.inf]):
+        with pytest.raises(ParameterError, match=r"HeatSimulation\(initial=...\) is inf at vertex 5"):
+            gp.run(gp.apps.HeatSimulation(initial=given), graph)

@@ -304,6 +304,7 @@ def test_verify_checks_each_column(graph, monkeypatch):
         ((apps.SSSP, None), "give a list of vertices"),
         ((apps.SSSP, "abc"), "give a list of vertices"),
         ((apps.SSSP, 5), "give a list of vertices"),
+        ((apps.SSSP, np.array(0)), "give a list of vertices"),
         ((apps.ConnectedComponents(), [0]), "has no parameter that a source could be"),
         (("SSSP", [0]), "write gp.apps.SSSP"),
         (([apps.SSSP(0), apps.BFS(0)],), "of one class, not SSSP and BFS"),

@@ -1,9 +1,15 @@
 """Runs as tables have them."""
 
-import pytest
+import shutil
 
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+from garaph_py import experiment
+from garaph_py.errors import FormatError
 from garaph_py.graph.shape import Shape
-from garaph_py.simulation.recorded import gpus_of, recorded_of, recorded_runs
+from garaph_py.simulation.recorded import gpus_of, read_results, recorded_of, recorded_runs
 from tests.support.numpy_gpu import GRAPH, HUB, Quiet
 
 from ..support.runs import run_with
@@ -95,3 +101,30 @@ def test_whether_the_graph_is_directed_is_in_the_table(result):
     assert directed.vertex_bytes > undirected.vertex_bytes
     assert recorded_of(result, []).workload == directed  # a table of an earlier version
     assert recorded_of(result | {"graph": "rmat:8:symmetric"}, []).workload == undirected
+
+
+@pytest.fixture(scope="module")
+def tables(tmp_path_factory):
+    """The folder of an experiment with one run of two iterations."""
+    folder = tmp_path_factory.mktemp("spec")
+    spec = '[sweep]\nprogram = "PageRank"\ngraph = "rmat:6:4"\ndevice = "cpu"\nencoding = "raw"\niterations = 2\n'
+    (folder / "spec.toml").write_text(spec)
+    experiment.run(experiment.read(folder / "spec.toml"), folder / "out")
+    return folder / "out"
+
+
+@pytest.mark.parametrize(("table", "column", "value"), [
+    ("results", "threads_used", None), ("results", "threads_used", 0), ("results", "graph", None),
+    ("results", "vertices", -5), ("results", "graph_near", "x"), ("results", "graph_turns", "x"),
+    ("results", "graph_imbalance", {"a": 1}), ("iterations", "seconds", None), ("iterations", "seconds", "long"),
+    ("iterations", "seconds", float("nan")), ("iterations", "seconds", -1.0), ("iterations", "mode_used", ["pull"]),
+    ("iterations", "active", -1), ("iterations", "iteration", 0.5),
+])  # fmt: skip
+def test_damaged_tables_are_refused(tables, tmp_path, table, column, value):
+    shutil.copytree(tables, tmp_path / "out")
+    path = tmp_path / "out" / f"{table}.parquet"
+    found = parquet.read_table(path)
+    changed = pa.array([value] * len(found))
+    parquet.write_table(found.set_column(found.column_names.index(column), column, changed), path)
+    with pytest.raises(FormatError, match="its tables are not those of an experiment of runs; measure anew"):
+        read_results(tmp_path / "out")

@@ -2,6 +2,7 @@
 
 import inspect
 
+import numpy as np
 import pytest
 
 import garaph_py as gp
@@ -77,3 +78,18 @@ def test_a_listener_can_be_called(name, tmp_path):
     with pytest.raises(ParameterError, match=r"^on_event=3: give a function of one argument, an event$"):
         LISTENERS[name](path)
     assert path.read_text() == "1\t2\n"
+
+
+@pytest.mark.parametrize("value", ["no", 2, 0.5, [True]])
+def test_flags_are_true_or_false(value):
+    graph = gp.from_edges([0, 1], [1, 2])
+    with pytest.raises(ParameterError, match=r"normalized=.*: give True or False"):
+        gp.algorithms.betweenness_centrality(graph, normalized=value)
+    for fine in (True, False, np.True_, None, 0, 1):
+        gp.algorithms.betweenness_centrality(graph, normalized=fine)
+
+
+def test_numpys_whole_numbers_are_whole_numbers():
+    graph = gp.from_edges([0, 1], [1, 2])
+    how = gp.Options(page_edges=np.int64(5))
+    assert gp.run(gp.apps.PageRank(), graph, threads=np.int32(1), iterations=np.int8(2), options=how).stats.threads == 1

@@ -112,7 +112,7 @@ def root_weights(graph: Graph, edges: SimpleEdges, roots: bool) -> Array:
         u, v = some.sources[apart], some.targets[apart]
         to_first = (edges.ranks[u] > edges.ranks[v]) & graph.directed
         np.maximum.at(weights, (to_first.astype(np.int64), edges.numbers(u, v)), values[apart])
-        largest = max(largest, float(values.max(initial=-np.inf)))
+        largest = max(largest, float(values.max())) if len(values) else largest
     return np.cbrt(np.where(weights == -np.inf, 0, weights / largest))
 
 
