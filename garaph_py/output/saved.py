@@ -54,9 +54,10 @@ def read_result(path: str | os.PathLike[str]) -> Result:
 
 def from_parquet(path: Path) -> Result:
     """The result in a Parquet file."""
+    import pyarrow as pa
     from pyarrow import parquet
 
-    with parquet.ParquetFile(path) as file:
+    with pa.OSFile(os.fsencode(path)) as source, parquet.ParquetFile(source) as file:  # a name may have any bytes
         chosen = columns_of(path, file.schema_arrow.names)
         groups = map(file.metadata.row_group, range(file.metadata.num_row_groups))
         check_memory(path, sum(group.total_byte_size for group in groups), "its columns")
@@ -68,7 +69,7 @@ def from_arrow(path: Path) -> Result:
     """The result in an Arrow file, which is read where it is needed."""
     import pyarrow as pa
 
-    with pa.memory_map(os.fspath(path)) as file:
+    with pa.memory_map(os.fsencode(path)) as file:
         table = pa.ipc.open_file(file).read_all()
     return from_table(path, table.select(columns_of(path, table.column_names)), unreached_in(table))
 
@@ -87,7 +88,8 @@ def from_csv(path: Path) -> Result:
 
     check_memory(path, path.stat().st_size, "its columns")
     convert = csv.ConvertOptions(column_types={"id": pa.large_string()}, null_values=[])
-    table = csv.read_csv(path, convert_options=convert)
+    with pa.OSFile(os.fsencode(path)) as file:
+        table = csv.read_csv(file, convert_options=convert)
     chosen = columns_of(path, table.column_names)
     ids = pc.replace_substring_regex(table["id"], "^'" + FORMULA.removeprefix("^"), r"\1")
     values = table[chosen[1]] if len(table) else pa.array([], pa.float64())  # the type is inferred from rows

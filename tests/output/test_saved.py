@@ -1,5 +1,8 @@
 """A result that was written to a file is ranked as the result itself."""
 
+import os
+from pathlib import Path
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -99,3 +102,10 @@ def test_foreign_and_damaged_files(tmp_path):
             read_result(tmp_path / name)
     with pytest.raises(ParameterError, match=r"must end in \.parquet, \.csv, \.npy, \.arrow"):
         read_result(tmp_path / "x.tsv")
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet", "npy"])
+def test_names_may_have_any_bytes(tmp_path, suffix):
+    path = Path(os.fsdecode(os.fsencode(tmp_path) + b"/b\xff." + suffix.encode()))
+    getattr(result([0.5, 2.0, 1.0, -1.0]), f"to_{suffix}")(path)
+    assert read_result(path).column().tolist() == [0.5, 2.0, 1.0, -1.0]

@@ -10,6 +10,7 @@ and buffers; never all edges.
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -464,14 +465,17 @@ def check_disks(needs: Mapping[Path, int], there: Mapping[Path, int]) -> None:
             raise disk_full(disk, needed)
 
 
-def disk_full(folder: Path, needed: int) -> DiskFullError:
+def disk_full(folder: Path, needed: int, cause: OSError | None = None) -> DiskFullError:
+    """The error of a disk that has no room for so many bytes, 0 if nobody knows how many; its cause may be a quota or a
+    limit of file sizes, too."""
     disk = folder.resolve()
     while not disk.is_mount():
         disk = disk.parent
     free, more = shutil.disk_usage(folder).free, f"{needed:,} bytes ({show_bytes(needed)})" if needed else "more"
+    problem = "is full" if cause is None or cause.errno == errno.ENOSPC else f"takes no more ({reason(cause)})"
     return DiskFullError(
-        f"the disk at {disk} is full: the graph and its temporary files need {more}, and {free:,} are free; free space "
-        "there, choose another directory, or another one for temporary files (TMPDIR)"
+        f"the disk at {disk} {problem}: the graph and its temporary files need {more}, and {free:,} are free; free "
+        "space there, choose another directory, or another one for temporary files (TMPDIR)"
     )
 
 
@@ -484,7 +488,7 @@ def disk_error(error: Exception, destination: Destination, temporary: Path, need
     if isinstance(cause, OSError) and cause.errno in FULL:
         disks = (temporary,) if cause is error else (needs or destination.disks)
         fullest = min(disks, key=lambda disk: shutil.disk_usage(disk).free)
-        return disk_full(fullest, needs.get(fullest, 0))
+        return disk_full(fullest, needs.get(fullest, 0), cause)
     if isinstance(error, OSError):
         problem = f"temporary files cannot be used ({reason(error)}); choose another directory, or set TMPDIR to one"
         return ParameterError(f"{temporary}: {problem}")

@@ -56,7 +56,7 @@ class Properties:
         if len(data) > LONGEST_PROPERTIES:
             raise FormatError(path, f"more than {LONGEST_PROPERTIES:,} bytes; this is no list of a graph's properties")
         self._found: dict[str, tuple[str, int]] = {}
-        for number, line in enumerate(data.decode("utf-8", "replace").split("\n"), 1):
+        for number, line in enumerate(data.decode("utf-8", "surrogateescape").split("\n"), 1):
             text = line.strip()
             if text and text[0] not in "#!" and (match := PROPERTY.fullmatch(text)):
                 if match[1] in self._found:
@@ -228,7 +228,7 @@ def write_graphalytics(graph: Graph, path: Path, listener: events.Listener) -> N
     text = "".join(f"graph.{name}.{key} = {value}\n" for key, value in properties.items())
 
     def write_properties(file: IO[bytes]) -> None:
-        file.write(text.encode())
+        file.write(text.encode(errors="surrogateescape"))  # a name may have any bytes
 
     write_whole(edge_path, write_edges)  # first the file that is likeliest to fail, while the others are unchanged
     write_whole(vertex_path, write_vertices)

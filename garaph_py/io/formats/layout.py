@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import csv
 import itertools
+import logging
+import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,6 +15,8 @@ from pathlib import Path
 from ...errors import FormatError
 from .columns import ColumnNames, Table, has_endpoints
 from .format import ReadOptions, shortened
+
+log = logging.getLogger("garaph_py")
 
 SAMPLE = 101
 """Data lines by which the layout is detected: perhaps a header, and a hundred more."""
@@ -86,6 +90,8 @@ class Layout:
                 f"weight {shortened(found[self.weight], 40)!r} is not a number as on line {self.line}; correct it, or "
                 "read without weights (weights=False, --no-weights)"
             )
+        if self.weight is not None and is_too_large(found[self.weight]):
+            return f"weight {shortened(found[self.weight], 40)} does not fit a float64; use a smaller number, or inf"
         return None
 
 
@@ -100,6 +106,11 @@ def is_number(text: str) -> bool:
     except ValueError:
         return False
     return text.isascii() and "_" not in text
+
+
+def is_too_large(number: str) -> bool:
+    """Whether a number becomes infinite as a float64, and is not written so."""
+    return math.isinf(float(number)) and any(map(str.isdigit, number))
 
 
 def fields(text: str, separator: str) -> list[str]:
@@ -159,6 +170,11 @@ def find_layout(path: Path, text: bytes, options: ReadOptions, line: int) -> tup
         source, target, weight = table.edge_columns(options.columns, options.weights)
     else:
         source, target, weight = 0, 1, third_column(path, rows[0], options.weights, line)
+        if weight is not None and len(names) > 3:
+            log.warning(
+                "%s: the third of %d columns was read as weights, and later ones were left out; if others hold them, "
+                "name the columns in a header line", path, len(names),
+            )  # fmt: skip
     whole = weight is None or all(INTEGER.fullmatch(row[weight]) for row in rows if len(row) == len(names))
     strings = not (is_id(rows[0][source]) and is_id(rows[0][target]))
     return Layout(separator, len(names), source, target, weight, strings, not whole, line), offset

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Generator, Iterator
 from functools import partial
 from itertools import chain
@@ -65,12 +66,14 @@ def stream_table(
 
 
 def parquet_parts(path: Path, options: ReadOptions, listener: events.Listener) -> Parts:
+    import pyarrow as pa
     from pyarrow import parquet
 
     problem = UNREADABLE.format("Parquet")
     with malformed(path, problem):
-        file = parquet.ParquetFile(path, buffer_size=READ_AHEAD, pre_buffer=False)  # else it reads whole row groups
-    with file:
+        source = pa.OSFile(os.fsencode(path))  # a name may have any bytes
+        file = parquet.ParquetFile(source, buffer_size=READ_AHEAD, pre_buffer=False)  # else it reads whole row groups
+    with source, file:
         rows = file.metadata.num_rows
         with malformed(path, problem):
             names = edge_columns(path, file.schema_arrow, options)
@@ -115,9 +118,14 @@ def rows_at_a_time(path: Path, schema: Any, names: list[str], chunks: list[Chunk
 
 def parquet_buffers(path: Path, options: ReadOptions) -> Buffers:
     """The memory for pages, and what is read ahead."""
+    import pyarrow as pa
     from pyarrow import parquet
 
-    with malformed(path, UNREADABLE.format("Parquet")), parquet.ParquetFile(path) as file:
+    with (
+        malformed(path, UNREADABLE.format("Parquet")),
+        pa.OSFile(os.fsencode(path)) as source,
+        parquet.ParquetFile(source) as file,
+    ):
         names = edge_columns(path, file.schema_arrow, options)
         nbytes = largest_pages(path, names) + READ_AHEAD * len(names)
     return Buffers(nbytes, "its largest pages", "write it again with smaller pages or row groups")
@@ -136,7 +144,7 @@ def arrow_parts(path: Path, options: ReadOptions, listener: events.Listener) -> 
 
     problem = UNREADABLE.format("Arrow")
     with malformed(path, problem):
-        file = pa.OSFile(str(path))
+        file = pa.OSFile(os.fsencode(path))
     with file:
         with malformed(path, problem):
             size = file.size()

@@ -34,7 +34,7 @@ from .format import (
     narrowed,
     shortened,
 )
-from .layout import COMMENT_MARKS, SAMPLE, Layout, data_lines, find_layout, is_number
+from .layout import COMMENT_MARKS, SAMPLE, Layout, data_lines, find_layout, is_number, is_too_large
 from .pairs import SCAN_PAIRS, pairs
 from .streams import BadLine, parsed_in_order, text_blocks
 from .text_writer import write_text
@@ -227,9 +227,6 @@ def squeezed(text: bytes, byte: bytes) -> bytes:
 
 def parse(text: bytes, layout: Layout, id_type: Any, weight_type: Any) -> Columns | None:
     """The edges of `text`, or None if it cannot be parsed with these types."""
-    import pyarrow as pa
-    from pyarrow import csv
-
     lines = line_count(text)
     guard = layout.quotes and b'"' in text
     if guard:  # pyarrow lets quoted fields span lines: add a last line, to see whether an open quote swallows it
@@ -241,8 +238,34 @@ def parse(text: bytes, layout: Layout, id_type: Any, weight_type: Any) -> Column
     kinds = {str(layout.source): id_type, str(layout.target): id_type}
     if layout.weight is not None:
         kinds[str(layout.weight)] = weight_type
+    table = table_of(text, layout, kinds)
+    if table is None:
+        return None
+    if guard:
+        if len(table) != rows + 1:
+            return None
+        table = table.slice(0, rows)
+    sources, targets, *weights = table.columns
+    values = numbers_of(weights[0]) if weights else None
+    if values is not None and values.dtype.kind == "f" and are_too_large(values, text, layout):
+        return None
+    if not layout.strings:
+        return Columns(narrowed(numbers_of(sources)), narrowed(numbers_of(targets)), values, lines)
+    import pyarrow.compute as pc
+
+    if any(blank.encode() in text for blank in " \t" if blank != layout.separator):
+        sources, targets = pc.ascii_trim(sources, " \t"), pc.ascii_trim(targets, " \t")
+    complete = pc.min(pc.binary_length(sources)).as_py() != 0 and pc.min(pc.binary_length(targets)).as_py() != 0
+    return Columns(encoded(sources), encoded(targets), values, lines) if complete else None
+
+
+def table_of(text: bytes, layout: Layout, kinds: dict[str, Any]) -> Any:
+    """The columns of `text` whose types are given by their numbers, as an Arrow table; None if it cannot be parsed."""
+    import pyarrow as pa
+    from pyarrow import csv
+
     try:
-        table = csv.read_csv(
+        return csv.read_csv(
             pa.BufferReader(text),
             csv.ReadOptions(
                 use_threads=False,
@@ -254,20 +277,17 @@ def parse(text: bytes, layout: Layout, id_type: Any, weight_type: Any) -> Column
         )
     except pa.ArrowInvalid:
         return None
-    if guard:
-        if len(table) != rows + 1:
-            return None
-        table = table.slice(0, rows)
-    sources, targets, *weights = table.columns
-    values = numbers_of(weights[0]) if weights else None
-    if not layout.strings:
-        return Columns(narrowed(numbers_of(sources)), narrowed(numbers_of(targets)), values, lines)
-    import pyarrow.compute as pc
 
-    if any(blank.encode() in text for blank in " \t" if blank != layout.separator):
-        sources, targets = pc.ascii_trim(sources, " \t"), pc.ascii_trim(targets, " \t")
-    complete = pc.min(pc.binary_length(sources)).as_py() != 0 and pc.min(pc.binary_length(targets)).as_py() != 0
-    return Columns(encoded(sources), encoded(targets), values, lines) if complete else None
+
+def are_too_large(values: Array, text: bytes, layout: Layout) -> bool:
+    """Whether weights of `text` became infinite, and are not written so."""
+    import pyarrow as pa
+
+    infinite = np.flatnonzero(np.isinf(values))
+    if not len(infinite):
+        return False
+    (written,) = table_of(text, layout, {str(layout.weight): pa.string()}).columns
+    return any(map(is_too_large, written.take(pa.array(infinite)).to_pylist()))
 
 
 def line_count(block: bytes) -> int:

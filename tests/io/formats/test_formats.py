@@ -1,10 +1,13 @@
 """What formats have in common: by what a file's format is known, weights as asked for, progress."""
 
 import gzip
+import os
 import struct
+from pathlib import Path
 
 import pytest
 
+import garaph_py as gp
 from garaph_py import events
 from garaph_py.errors import FormatError, ParameterError
 from garaph_py.io.formats import format_of
@@ -106,3 +109,10 @@ def test_weights_of_matrices_as_asked(tmp_path):
         (tmp_path / name).write_bytes(contents)
         with pytest.raises(FormatError, match="weights"):
             read(tmp_path / name, weights=True)
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".arrow", ".npz", ".tsv", ".mtx", ".properties"])
+def test_names_may_have_any_bytes(tmp_path, suffix):
+    path = Path(os.fsdecode(os.fsencode(tmp_path) + b"/b\xff" + suffix.encode()))
+    write(gp.from_edges([0, 1], [1, 2]), path)
+    assert read(path).m == 2

@@ -87,6 +87,8 @@ def test_text(tmp_path, contents, edges, suffix):
         (b"1 2\n3 18446744073709551616\n", 2, "64 bits"),
         (b"1 18446744073709551615\n-1 2\n", None, "no integer type holds both"),
         (b"1 2 3\n4 5 six\n", 2, "weight 'six' is not a number"),
+        (b"1 2 3\n4 5 1e400\n", 2, "weight 1e400 does not fit a float64"),
+        (b"1,2,-1e999\n4,5,inf\n", 1, "weight -1e999 does not fit a float64"),
         (b"1,2,3\n4,5,\n", 2, "weight '' is not a number"),
         (b"a b\nc\0 d\n", 2, "NUL"),
         (b"a b\nc \xff\n", 2, "UTF-8"),
@@ -277,3 +279,17 @@ def test_pairs_are_what_a_slow_reader_reads(text):
     assert (found is not None) == plain
     if found is not None:
         assert np.stack(found, 1).tolist() == [[int(number) for number in line.split()] for line in lines]
+
+
+def test_columns_that_are_left_out_are_reported(tmp_path, caplog):
+    (tmp_path / "edges.tsv").write_text("1 2 3 4 5\n")
+    assert read(tmp_path / "edges.tsv").edge_dtype == np.int64
+    assert "the third of 5 columns was read as weights, and later ones were left out" in caplog.text
+    caplog.clear()
+    read(tmp_path / "edges.tsv", weights=False)
+    assert not caplog.text
+
+
+def test_weights_may_be_infinite_if_they_are_written_so(tmp_path):
+    (tmp_path / "edges.tsv").write_text("1 2 inf\n2 3 -Infinity\n3 4 1.5\n")
+    assert read(tmp_path / "edges.tsv")._arrays.in_edges.values.tolist() == [np.inf, -np.inf, 1.5]
