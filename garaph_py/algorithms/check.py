@@ -12,7 +12,7 @@ from ..errors import GaraphError, ParameterError
 from ..graph import Graph
 from ..graph.arguments import check_graph, kind_of
 from ..program import VertexProgram
-from ..runtime.verify import check_program
+from ..runtime.verify import check_result
 from ..system.arguments import explained
 from .verifiers import centrality, communities, components, cores, paths, triangles
 
@@ -66,7 +66,7 @@ def check(program: VertexProgram | Callable[..., Any], graph: Graph, result: Any
     if isinstance(program, VertexProgram):
         if arguments:
             raise ParameterError(f"check takes no {', '.join(arguments)} for a program, which has its parameters")
-        return check_program(program, graph, result)
+        return check_result(program, graph, result)
     name = getattr(program, "__name__", "")
     if name not in algorithms.__all__ or getattr(algorithms, name) is not program:
         raise ParameterError(f"check takes a program or a function of gp.algorithms, not {program!r:.60}")

@@ -26,7 +26,7 @@ from ..program import BoundProgram, VertexProgram, bind, oriented
 from ..program.part import by_numbers, columns_of, with_columns
 from ..runtime.carry_out import open_saver
 from ..runtime.options import ANY, FINITE, RunOptions, check_run_options
-from ..runtime.result import facts_of, result_of
+from ..runtime.result import recorded_facts, result_of
 from ..runtime.verify import verifier_of
 from ..storage.partitioned_edges import PartitionedEdges
 from ..system import interrupts
@@ -101,7 +101,7 @@ def run(
         stats = stats_of(heard, conductor, threads)
         result = result_of(bound, graph.ids, values, stats)
         if record.spans is not None:
-            facts = facts_of(bound, graph, options, True, threads)
+            facts = recorded_facts(bound, graph, options, True, threads)
             record.write(
                 result, graph, (), facts | {"encoding": stats.encoding, "workers": len(set(conductor.addresses))}
             )

@@ -14,7 +14,7 @@ from ..executor.state import State
 from ..program.monoids import largest, smallest
 
 ENOUGH = 1 / 32
-"""Share of all edges with which a bucket keeps all threads busy."""
+"""Share of all edges with which a bucket keeps all threads busy. Not measured by itself."""
 FASTEST = 8
 """How many times as large a step becomes at most. With 2, the first buckets were small, and took more launches
 (docs/results/cpu.md, "SSSP")."""

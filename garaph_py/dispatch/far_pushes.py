@@ -13,6 +13,9 @@ from ..executor.costs import EXPECTED
 from ..executor.far_lists import FarLists
 from .push_cost import LEAST_EDGES
 
+LEAST_MOVING = 1 / 2
+"""Share of a push's seconds that count as moving edges at least, however fast it should have followed them. A guess."""
+
 
 class FarPushes(NamedTuple):
     """What a run knows of its pushes along lists in host memory.
@@ -61,7 +64,7 @@ class FarPushes(NamedTuple):
         """What is known after a push in this many seconds."""
         if self.lists is None or active + edges < LEAST_EDGES or seconds <= 0:
             return self
-        moving = max(seconds - edges / EXPECTED.push, seconds / 2)
+        moving = max(seconds - edges / EXPECTED.push, LEAST_MOVING * seconds)
         if compacted:
             return self._replace(copying=max(self.copying, self.lists.copied_bytes(edges) / moving))
         return self._replace(reading=max(self.reading, self.lists.read_bytes(active, edges) / moving))

@@ -179,8 +179,8 @@ class _Rules(Policy):
         If alpha >= 1 but the CPU would not help, the GPU pulls alone. If f is so small that the GPU may push, the GPU
         pushes alone, and alpha is that of the push; with edges on disk, alpha is 1, so that the processor with the
         values pushes: both wait for the disk. One processor finds components. If `alone` decides for notify-pull, the
-        executor may still divide the pages once the notified vertices are known (`Rates.divide`). The run changes to a
-        processor without the values once it has lost as much time without it as copying the values takes.
+        executor may still divide the pages once the notified vertices are known (`Rates.divide`). If only one
+        processor has the values, the run stays there until that has cost it as much time as copying them.
         """
         forced = seen.forced_mode
         if forced == PUSH and seen.deltas and not seen.has_sums:

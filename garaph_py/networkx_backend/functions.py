@@ -1,4 +1,4 @@
-"""What makes a function of this module one of NetworkX's."""
+"""What makes a function of this package one of NetworkX's."""
 
 from __future__ import annotations
 

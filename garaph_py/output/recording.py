@@ -40,7 +40,7 @@ class Recording:
     began : float
         When the run began, by ``time.perf_counter``.
     facts : mapping
-        What was run, how, when and where; see `runtime.result.facts_of` and `circumstances`.
+        What was run, how, when and where; see `runtime.result.recorded_facts` and `circumstances`.
     totals : mapping
         The program's total at the end of iterations, by their numbers: each of its numbers by name, a single one by "".
     """

@@ -50,7 +50,7 @@ from .plan import (
     without_cpu,
 )
 from .reckoning import OnDevice, Verdict, call_of, reversing_seconds
-from .result import facts_of, result_of
+from .result import recorded_facts, result_of
 from .runner import Opened, Runner, Watch
 from .settled import repeated, settle
 from .verify import verifier_of
@@ -82,7 +82,7 @@ def carry_out(
         if not (runner.has_lost_gpus or isinstance(values, Elsewhere)):
             remember(asked, graph, options, chosen, verdict, runner, seconds)
         if record.spans is not None:
-            facts = facts_of(bound, graph, options, chosen.synchronous, result.stats.threads)
+            facts = recorded_facts(bound, graph, options, chosen.synchronous, result.stats.threads)
             record.write(result, graph, parts.pool.spans(), facts)
         if options.verify:
             on_event(events.Step("verifying", 0, 0, "edges"))

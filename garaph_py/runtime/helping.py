@@ -21,9 +21,8 @@ def why_alone(
 ) -> str | None:
     """Why this many GPUs work without the CPU in a `call` that takes them, for the user; None if the CPU may help.
 
-    It may in programs that do not push on a GPU, and in which few vertices are active in some iterations: these suit
-    the CPU. If all iterations pull all edges, it may if it saves more than it costs. With edges on disk, it may only in
-    programs that neither pull all edges in each iteration nor can push on a GPU.
+    It may help a program that cannot push on a GPU, if few vertices are active in some iterations; and one that always
+    pulls all edges, if it saves more than it costs. With edges on disk, it may only help one of the first kind.
     """
     if waits_for_disk(bound, graph, options):  # the memory that helping would take holds edges instead
         return "the disk is the limit, so the CPU would not help"

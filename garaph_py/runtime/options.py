@@ -52,6 +52,11 @@ CHOICES: dict[str, Collection[str]] = {
 """The allowed values of each option that takes one of a few words."""
 FLAGS = {"sync", "fetch", "deterministic", "verify", "debug", "resume"}
 """The options that are True or False; `sync` may also be None."""
+RELAXES = (
+    "an idempotent sum (min, max, bitwise and, or) of one number per vertex, no apply, activate, prepare or aggregate "
+    "of its own, and no dst in gather"
+)
+"""What makes a program a relaxation, for messages."""
 WITHOUT_LISTS = ("gather", "replication", "page_edges", "streams", "gpu_order")
 """Options that say how a GPU gathers, which engines that push along lists do not."""
 MAX_STREAMS = 64
@@ -373,9 +378,8 @@ def check_run_options(options: RunOptions, bound: BoundProgram, graph: Graph) ->
         )
     if mode == PUSH and not (bound.is_relaxation or bound.pushes_deltas or bound.columns_relax):
         raise ParameterError(
-            f"mode='push': {bound.name} cannot push; that requires an idempotent sum (min, max, bitwise and, or) of "
-            "one number per vertex, no apply, activate, prepare or aggregate of its own, and no dst in gather; or "
-            "sum = gp.add with a function delta, and no done, prepare or aggregate; choose another mode"
+            f"mode='push': {bound.name} cannot push; that requires {RELAXES}; or sum = gp.add with a function delta, "
+            "and no done, prepare or aggregate; choose another mode"
         )
     if mode in CPU_MODES and bound.reads_edge_values and not graph._arrays.has_valued_out_edges:
         if graph.on_disk:
@@ -408,10 +412,8 @@ def check_lists(options: RunOptions, bound: BoundProgram, graph: Graph) -> None:
     what = f"engine={options.engine!r}"
     if not (bound.is_relaxation or pushes_deltas(bound, options)):
         raise ParameterError(
-            f"{what}: {bound.name} cannot push; that requires an idempotent sum (min, max, bitwise and, or) of one "
-            "number per vertex, no apply, activate, prepare or aggregate of its own, and no dst in gather; or sum = "
-            "gp.add with a function delta (in runs that are not deterministic), and no done, prepare or aggregate; use "
-            "engine='auto' or engine='garaph'"
+            f"{what}: {bound.name} cannot push; that requires {RELAXES}; or sum = gp.add with a function delta (in "
+            "runs that are not deterministic), and no done, prepare or aggregate; use engine='auto' or engine='garaph'"
         )
     if graph.on_disk:
         raise ParameterError(

@@ -14,7 +14,7 @@ Way = tuple[str, int]
 ON_CPU: Way = (CPU, 0)
 """The CPU without a GPU."""
 EVEN_F = EXPECTED.push / EXPECTED.gpu
-"""The share of edges that leave active vertices from which on a GPU is expected to pull, if it may push."""
+"""f above which a GPU that may push is expected to pull instead."""
 
 
 @dataclass(frozen=True)

@@ -51,9 +51,9 @@ REVERSING = 2e8
 """Edges per second whose values the CPU orders by source, which a push needs: 12 M in 55 ms, 17 M in 100 ms on 16
 threads (docs/results/gpu.md, "What `auto` chooses")."""
 UNKNOWN_SEARCH = 0.9
-"""Before a search over the graph has told how many vertices it reaches, only this part of the CPU's estimate counts
-against preparing the GPU: the part of searches that reach most of the graph. With 0.5, the first BFS over linux-symrefs
-took the CPU, and 1.4 of the GPU's time."""
+"""The first search on a graph may reach few vertices. So its expected time on the CPU is multiplied by this, the share
+of searches that reach most of the graph, before it counts against preparing the GPU. With 0.5, the first BFS over
+linux-symrefs took the CPU, and 1.4 of the GPU's time."""
 RANK_THREADS = 2
 """Threads beyond which making ranks is not faster: 16 threads need 15 ms where one needs 37."""
 VALUE_ARRAYS = 2

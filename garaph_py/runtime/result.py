@@ -37,7 +37,9 @@ def vertex_results(program: VertexProgram) -> tuple[str, ...]:
     return ("value",) if means(reports, VertexId) else ()
 
 
-def facts_of(bound: BoundProgram, graph: Graph, options: RunOptions, synchronous: bool, threads: int) -> dict[str, Any]:
+def recorded_facts(
+    bound: BoundProgram, graph: Graph, options: RunOptions, synchronous: bool, threads: int
+) -> dict[str, Any]:
     """The facts that traces and reports have about the run, the program and the graph. Do not rename them: existing
     traces use these names."""
     return {

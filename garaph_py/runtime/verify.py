@@ -14,7 +14,7 @@ from ..program.methods import REFUSALS, call_method
 from ..system.sizes import counted
 
 
-def check_program(program: VertexProgram, graph: Graph, result: Result) -> None:
+def check_result(program: VertexProgram, graph: Graph, result: Result) -> None:
     """Run the program's property verifier: `garaph_py.check` for a program.
 
     Raises

@@ -36,7 +36,7 @@ from .workload import Traits, activities_of, bind_for_types, workload_of
 REPEATS = 5
 """Runs of each program over each graph, after one that may compile; of each set the fastest counts."""
 LONG = 0.5
-"""Seconds: a graph over which both programs together take longer is run over once, not `REPEATS` times."""
+"""Seconds: a graph over which both programs together take longer is run over once, not `REPEATS` times. A guess."""
 RANDOM = (
     (rmat, 18, 8), (rmat, 15, 8), (rmat, 14, 8), (rmat, 12, 16), (uniform, 18, 4), (uniform, 15, 4), (uniform, 14, 2),
 )  # fmt: skip

@@ -68,9 +68,9 @@ class Demand:
     waited : int
         In a chain: waiting vertices that are looked at to open the next bucket.
     first : int
-        1 if the CPU's iteration before, without those that a GPU has done or shared, was in another mode, or if there
-        was none: threads wake up, and code and data are no longer in the caches. A chain has its `calls` instead. On a
-        GPU: 1 if the run has done nothing in this mode before.
+        1 if the CPU's previous iteration was in another mode, or there was none: threads wake up, and code and data are
+        no longer in the caches. Iterations that a GPU has done or shared do not count. A chain has its `calls` instead.
+        On a GPU: 1 if the run has done nothing in this mode before.
     graph_bytes : float
         Bytes of values, offsets, and edges, if active vertices take longer the more there are of these, as in pushes
         and chains; 0 if it is the vertex data that matters.

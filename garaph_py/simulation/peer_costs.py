@@ -163,7 +163,7 @@ def table_of(found: Sequence[Exchange], peers: Peers) -> tuple[Array, Array]:
 def shown(table: Array, right: Array, costs: Array, known: frozenset[str]) -> tuple[Array, set[str]]:
     """The costs that fit best, and the names of those that the iterations show; others keep what `TWO_H200S` have.
 
-    Of those that they do not show, the least sure one is given up first: then they may show the others.
+    While one of them is unsure, the least sure one gets its usual value, and the others are fitted again.
     """
     usual = in_seconds(TWO_H200S)
     scaled, found = table * usual, np.where([name in known for name in COSTS], costs / usual, 1.0)

@@ -35,7 +35,8 @@ ALL, FIRST, HOOKED, ONCE = range(4)
 """Which edges are linked (`samples`): all; the first of each vertex; those of the first that are not hooked; or all
 that are not hooked, each undirected edge once, in the list of its larger end."""
 FEW_VERTICES = 64
-"""In a graph of at most this many vertices, linking all edges takes less time than looking for the largest tree."""
+"""In a graph of at most this many vertices (a guess), linking all edges takes less time than looking for the largest
+tree."""
 LISTS_AHEAD, PARENTS_AHEAD = 32, 16
 """While the first edges of vertex v are linked, those of v + `LISTS_AHEAD` are prefetched, and the parents of the
 sources of v + `PARENTS_AHEAD` (docs/results/cpu.md, "Connected components")."""

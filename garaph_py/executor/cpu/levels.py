@@ -26,7 +26,7 @@ Array = npt.NDArray[Any]
 WIDE = 31
 """Planes of levels that fit int32."""
 PARTS = 8
-"""Parts of the vertices per thread. A free thread takes the next part, because frontiers are uneven."""
+"""Parts of the vertices per thread, a guess. A free thread takes the next part, because frontiers are uneven."""
 NOTHING, BYTE, TOP = np.uint64(0), np.uint64(0xFF), np.uint64(7)
 """No bit; the lowest byte of a word; the number of a byte's top bit."""
 DIGITS = 3

@@ -20,7 +20,7 @@ READ_BYTES = 1 << 30
 TABLE_BYTES, GATHERS = 64 << 20, 1 << 25
 """Size (bytes) of the table for random reads, and number of random reads."""
 PARTS = 8
-"""Pieces of work per thread: with several, a slow core does not delay the measurement."""
+"""Pieces of work per thread, a guess: with several, a slow core does not delay the measurement."""
 
 
 def fill(words: Any, start: int, stop: int) -> int:

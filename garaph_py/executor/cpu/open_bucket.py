@@ -18,7 +18,7 @@ from .records import RecordKernel
 from .walk import NOTHING, make_for_each_bit
 
 FEW = 4
-"""Waiting vertices of a word up to which each is looked at by itself."""
+"""Waiting vertices of a word up to which each is looked at by itself. A guess."""
 NONE = np.uint64(0)
 """A word without a vertex."""
 

@@ -33,20 +33,20 @@ RANDOM_ACCESS_EDGES = 8
 """Cost of a random edge access (notify, push), which is a cache miss, in units of a sequential edge access. A guess: it
 only says into how many runs work is divided."""
 MAX_KEPT_CUTS = 1 << 12
-"""Number of pages, or parts of pages, whose runs are kept for the next iteration."""
+"""Number of pages, or parts of pages, whose runs are kept for the next iteration. A guess."""
 CUTS = "runs of pages"
 """Name of the kept runs among the derived arrays of a graph in memory, whose next run of a program finds them."""
 MIN_RUNS = 64
-"""Number of runs that a large amount of work is divided into; idle threads take the next run."""
+"""Number of runs that a large amount of work is divided into; idle threads take the next run. A guess."""
 FEW_BLOCKS = 1 << 14
 """Maximal number of blocks with active vertices with which pages may be merged: with more, each page has many lists to
-read."""
+read. A guess."""
 SPARSE_EDGES, FEW_RANGES = 1 << 14, 1 << 15
-"""A page's active lists are read without the lists between them if there is at most one for every `SPARSE_EDGES` of its
-edges, twice as many as a disk reads in the time of another read, and at most `FEW_RANGES` in all, which take 3 MB to
-look for."""
+"""Lists are read one by one if a page has at most one active list for every `SPARSE_EDGES` of its edges, and at most
+`FEW_RANGES` of them, which take 3 MB to look for. In the time of one more read, a disk reads half of `SPARSE_EDGES` in
+order."""
 MAX_RUN_EDGES = 1 << 18
-"""Size of a run, in edges, above which work is divided into more than `MIN_RUNS` runs."""
+"""Size of a run, in edges, above which work is divided into more than `MIN_RUNS` runs. Not measured by itself."""
 
 
 class Runs:
