@@ -13,15 +13,14 @@ from ..apps.checks import require_edges
 from .functions import implements
 from .graph import BackendGraph
 from .runs import run_on
+from .weighted import callable_weight
 
 Array = npt.NDArray[Any]
 
 
 def unsupported(alpha: Any, weight: Any, **others: Any) -> str | None:
     """Why `pagerank` does not run here with these arguments; None if it does."""
-    if callable(weight):
-        return "weight is a function"
-    return None if 0 <= alpha < 1 else f"alpha is {alpha}, and must be from 0 to below 1"
+    return callable_weight(weight) or (None if 0 <= alpha < 1 else f"alpha is {alpha}, and must be from 0 to below 1")
 
 
 @implements(unsupported)

@@ -17,7 +17,7 @@ from .functions import implements
 from .graph import BackendGraph, vertex_of
 from .searches import first_seen, preceding
 from .unweighted import lengths_of, searched
-from .weighted import callable_weight, distances_of, graph_of, measured, ordered
+from .weighted import callable_weight, distances_of, settled_from
 
 Array = npt.NDArray[Any]
 
@@ -89,8 +89,6 @@ def dijkstra_predecessor_and_distance(
     G: BackendGraph, source: Any, cutoff: float | None = None, weight: str | None = "weight"
 ) -> tuple[dict[Any, list[Any]], dict[Any, Any]]:
     """The nodes before each node on shortest paths, and the distances."""
-    start, graph = vertex_of(G, source, "Node {} is not found in the graph"), graph_of(G, weight)
-    distance = measured(graph, G, [start])
-    order, _ = ordered(G, graph, distance, [start])
-    keys = order if G.rows is None else first_seen(G.rows, order)
-    return predecessors(G, weight, distance, order, keys), distances_of(G, graph, distance, [start])
+    found = settled_from(G, weight, [vertex_of(G, source, "Node {} is not found in the graph")])
+    keys = found.order if G.rows is None else first_seen(G.rows, found.order)
+    return predecessors(G, weight, found.distance, found.order, keys), distances_of(G, found)

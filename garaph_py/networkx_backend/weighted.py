@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from math import floor, isfinite
-from typing import Any
+from typing import Any, NamedTuple
 
 import networkx as nx
 import numpy as np
@@ -73,47 +73,77 @@ def reached_by(distance: Array, cutoff: float | None = None) -> Array:
     return has & ~(distance > cutoff)  # as in NetworkX, nothing is above a cutoff that is not a number
 
 
-def ordered(
-    G: BackendGraph, graph: Graph, distance: Array, sources: list[int], cutoff: float | None = None
-) -> tuple[Array, Array | None]:
-    """The sources and the other vertices within the cutoff, the nearest first, and their parents if they are known.
+class Settled(NamedTuple):
+    """What a search by weight has found.
 
-    Both are NetworkX's if the graph is converted.
+    Attributes
+    ----------
+    graph : Graph
+        With the lengths of edges.
+    distance : ndarray, shape (n,)
+        Of each vertex from the nearest source.
+    sources : list of int
+    order : ndarray
+        The sources and the other vertices within the cutoff, the nearest first. It is NetworkX's order if the graph is
+        converted.
+    parents : ndarray, shape (n,), or None
+        The vertex before on NetworkX's path to each of these; None if the graph is not converted.
     """
+
+    graph: Graph
+    distance: Array
+    sources: list[int]
+    order: Array
+    parents: Array | None
+
+
+def settled(G: BackendGraph, graph: Graph, distance: Array, sources: list[int], cutoff: float | None = None) -> Settled:
+    """What a search found with these distances, up to the cutoff."""
     reached = reached_by(distance, cutoff)
     reached[sources] = True
+    parents: Array | None = None
     if G.rows is None:
         places = np.flatnonzero(reached)
         places = places[np.argsort(distance[places], kind="stable")]
-        return np.concatenate([sources, places[~np.isin(places, sources)]]), None
-    if graph.edge_dtype is None:
+        order = np.concatenate([sources, places[~np.isin(places, sources)]])
+    elif graph.edge_dtype is None:
         found = search_from(G.rows, sources)
-        return found.order[reached[found.order]], found.parent
-    return settled_in_order(G.rows, G.row_lengths, distance, sources, reached)
+        order, parents = found.order[reached[found.order]], found.parent
+    else:
+        order, parents = settled_in_order(G.rows, G.row_lengths, distance, sources, reached)
+    return Settled(graph, distance, sources, order, parents)
 
 
-def distances_of(
-    G: BackendGraph, graph: Graph, distance: Array, sources: list[int], cutoff: float | None = None
-) -> dict[Any, Any]:
+def settled_from(G: BackendGraph, weight: str | None, sources: list[int], cutoff: float | None = None) -> Settled:
+    """A search by a weight from the nearest of the sources, up to the cutoff."""
+    graph = graph_of(G, weight)
+    return settled(G, graph, measured(graph, G, sources), sources, cutoff)
+
+
+def settled_from_each(G: BackendGraph, weight: str | None, cutoff: float | None) -> Iterator[Settled]:
+    """A search by a weight from each vertex; weights are checked at once."""
+    graph = graph_of(G, weight)
+    found = enumerate(distances_from_each(graph, np.arange(len(G))))
+    return (settled(G, graph, distance, [source], cutoff) for source, distance in found)
+
+
+def distances_of(G: BackendGraph, found: Settled) -> dict[Any, Any]:
     """The distances of the nodes within the cutoff, the nearest first; those of sources are the integer 0."""
-    order, _ = ordered(G, graph, distance, sources, cutoff)
-    found = dict.fromkeys(G.named(order[: len(sources)]), 0)
-    rest = order[len(sources) :]
-    found.update(zip(G.named(rest), distance[rest].tolist(), strict=True))
-    return found
+    first = len(found.sources)
+    distances = dict.fromkeys(G.named(found.order[:first]), 0)
+    rest = found.order[first:]
+    distances.update(zip(G.named(rest), found.distance[rest].tolist(), strict=True))
+    return distances
 
 
 @uncollected()
-def paths_from(
-    G: BackendGraph, graph: Graph, distance: Array, sources: list[int], cutoff: float | None = None
-) -> dict[Any, list[Any]]:
+def paths_from(G: BackendGraph, found: Settled) -> dict[Any, list[Any]]:
     """A shortest path from the nearest source to each node within the cutoff, the nearest first."""
-    order, known_parents = ordered(G, graph, distance, sources, cutoff)
-    if known_parents is not None:
-        return paths_along(G, order, known_parents)
-    parents = parents_of(graph, distance, sources).tolist()
-    nodes, vertices = G.nodes, order.tolist()
-    paths: dict[int, list[Any]] = {source: [nodes[source]] for source in sources}
+    if found.parents is not None:
+        return paths_along(G, found.order, found.parents)
+    parents = parents_of(found.graph, found.distance, found.sources).tolist()
+    nodes, vertices = G.nodes, found.order.tolist()
+    paths: dict[int, list[Any]] = {source: [nodes[source]] for source in found.sources}
     for vertex in vertices:
         way = []  # from a vertex whose path is known
         while vertex not in paths:
@@ -137,8 +167,7 @@ def multi_source_dijkstra_path_length(
     G: BackendGraph, sources: Any, cutoff: float | None = None, weight: str | None = "weight"
 ) -> dict[Any, Any]:
     """The distance of each node from the nearest of the sources."""
-    starts, graph = starts_of(G, sources), graph_of(G, weight)
-    return distances_of(G, graph, measured(graph, G, starts), starts, cutoff)
+    return distances_of(G, settled_from(G, weight, starts_of(G, sources), cutoff))
 
 
 @implements(callable_weight)
@@ -146,8 +175,7 @@ def multi_source_dijkstra_path(
     G: BackendGraph, sources: Any, cutoff: float | None = None, weight: str | None = "weight"
 ) -> dict[Any, list[Any]]:
     """A shortest path to each node from the nearest of the sources."""
-    starts, graph = starts_of(G, sources), graph_of(G, weight)
-    return paths_from(G, graph, measured(graph, G, starts), starts, cutoff)
+    return paths_from(G, settled_from(G, weight, starts_of(G, sources), cutoff))
 
 
 @implements(callable_weight)
@@ -159,11 +187,11 @@ def multi_source_dijkstra(
     if target in sources:
         return 0, [target]
     hash(target)
-    graph = graph_of(G, weight)
-    distance = measured(graph, G, starts)
     if target is None:
-        return distances_of(G, graph, distance, starts, cutoff), paths_from(G, graph, distance, starts, cutoff)
-    end = G.find(target)
+        found = settled_from(G, weight, starts, cutoff)
+        return distances_of(G, found), paths_from(G, found)
+    graph = graph_of(G, weight)
+    distance, end = measured(graph, G, starts), G.find(target)
     if end is None or not reached_by(distance, cutoff)[end]:
         raise nx.NetworkXNoPath(f"No path to {target}.")
     return distance[end].item(), path_to(G, graph, distance, starts, end)
@@ -174,8 +202,7 @@ def single_source_dijkstra_path_length(
     G: BackendGraph, source: Any, cutoff: float | None = None, weight: str | None = "weight"
 ) -> dict[Any, Any]:
     """The distance of each node from the source."""
-    start, graph = start_of(G, source), graph_of(G, weight)
-    return distances_of(G, graph, measured(graph, G, [start]), [start], cutoff)
+    return distances_of(G, settled_from(G, weight, [start_of(G, source)], cutoff))
 
 
 @implements(callable_weight)
@@ -183,9 +210,7 @@ def all_pairs_dijkstra_path_length(
     G: BackendGraph, cutoff: float | None = None, weight: str | None = "weight"
 ) -> Iterator[tuple[Any, dict[Any, Any]]]:
     """Each node with the distances from it."""
-    graph = graph_of(G, weight)
-    found = enumerate(distances_from_each(graph, np.arange(len(G))))
-    return ((G.nodes[k], distances_of(G, graph, each, [k], cutoff)) for k, each in found)
+    return ((G.nodes[each.sources[0]], distances_of(G, each)) for each in settled_from_each(G, weight, cutoff))
 
 
 @implements(callable_weight)
@@ -201,8 +226,7 @@ def single_source_dijkstra_path(
     G: BackendGraph, source: Any, cutoff: float | None = None, weight: str | None = "weight"
 ) -> dict[Any, list[Any]]:
     """A shortest path from the source to each node."""
-    start, graph = start_of(G, source), graph_of(G, weight)
-    return paths_from(G, graph, measured(graph, G, [start]), [start], cutoff)
+    return paths_from(G, settled_from(G, weight, [start_of(G, source)], cutoff))
 
 
 @implements(callable_weight)
@@ -217,7 +241,7 @@ def single_source_dijkstra(
 
 def path_to(G: BackendGraph, graph: Graph, distance: Array, sources: list[int], target: int) -> list[Any]:
     """A shortest path from the nearest source to the target."""
-    _, parents = ordered(G, graph, distance, sources, distance[target])
+    parents = settled(G, graph, distance, sources, distance[target]).parents
     return walked(G, parents_of(graph, distance, sources) if parents is None else parents, target)
 
 
@@ -226,8 +250,8 @@ def all_pairs_dijkstra(
     G: BackendGraph, cutoff: float | None = None, weight: str | None = "weight"
 ) -> Iterator[tuple[Any, tuple[dict[Any, Any], dict[Any, list[Any]]]]]:
     """Each node with the distances from it and the shortest paths."""
-    graph_of(G, weight)
-    return ((node, single_source_dijkstra(G, node, cutoff=cutoff, weight=weight)) for node in G)
+    every = settled_from_each(G, weight, cutoff)
+    return ((G.nodes[each.sources[0]], (distances_of(G, each), paths_from(G, each))) for each in every)
 
 
 @implements(callable_weight)
@@ -235,8 +259,7 @@ def all_pairs_dijkstra_path(
     G: BackendGraph, cutoff: float | None = None, weight: str | None = "weight"
 ) -> Iterator[tuple[Any, dict[Any, list[Any]]]]:
     """Each node with a shortest path to each node that it reaches."""
-    graph_of(G, weight)
-    return ((node, single_source_dijkstra_path(G, node, cutoff, weight)) for node in G)
+    return ((G.nodes[each.sources[0]], paths_from(G, each)) for each in settled_from_each(G, weight, cutoff))
 
 
 @implements(callable_weight)
@@ -292,8 +315,7 @@ def single_source_bellman_ford_path_length(
     G: BackendGraph, source: Any, weight: str | None = "weight"
 ) -> dict[Any, Any]:
     """The distance of each node from the source."""
-    start, graph = start_of(G, source, "Source {} not in G"), graph_of(G, weight)
-    return distances_of(G, graph, measured(graph, G, [start]), [start])
+    return distances_of(G, settled_from(G, weight, [start_of(G, source, "Source {} not in G")]))
 
 
 @implements(callable_weight)
