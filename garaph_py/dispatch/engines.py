@@ -347,37 +347,43 @@ def engine_of(text: str, folder: Path | None = None) -> Policy:
     ProgramError
         If the file fails when it is run.
     """
-    if folder is None and text in POLICIES:
+    if text in POLICIES and (folder is None or not is_in_file(text)):
         return POLICIES[text]
     file, is_file, rest = text.partition(f"{SUFFIX}:")
-    if text in POLICIES and not is_file:
-        return POLICIES[text]
-    name, _, switches = rest.partition(":") if is_file else text.partition(":")
+    name, _, switches = (rest if is_file else text).partition(":")
     if is_file:
-        path, kind, name = (folder or Path()) / f"{file}{SUFFIX}", name, f"{file}{SUFFIX}:{name}"
-        place = f"{path.resolve()}:{kind}"
-        if place not in POLICIES:
-            POLICIES[place] = made(class_in_file(str(path), kind, Policy, "policy"), name)
-        POLICIES[name] = POLICIES[place]
+        name = register_file(f"{file}{SUFFIX}", name, folder or Path())
     if name not in POLICIES:
         if text.endswith(SUFFIX):
             raise ParameterError(f"engine={text!r}: name the policy's class, too: {text}:ClassName")
         raise ParameterError(
             f"engine={text!r}: choose from {own_names()}, or write file.py:ClassName for a policy of your own"
         )
-    engine = POLICIES[name]
-    if not switches:
-        return engine
+    return with_switches(POLICIES[name], switches, f"engine={text!r}: ", name) if switches else POLICIES[name]
+
+
+def register_file(file: str, kind: str, folder: Path) -> str:
+    """Register the policy of this class in a file, whose path is relative to `folder`; return its name."""
+    path, name = folder / file, f"{file}:{kind}"
+    place = f"{path.resolve()}:{kind}"
+    if place not in POLICIES:
+        POLICIES[place] = made(class_in_file(str(path), kind, Policy, "policy"), name)
+    POLICIES[name] = POLICIES[place]
+    return name
+
+
+def with_switches(engine: Policy, switches: str, where: str, name: str) -> Policy:
+    """An engine with these switches, such as ``"align=no,element_bytes=8"``; error messages begin with `where`."""
     defaults = {field.name: field.default for field in switches_of(engine)}
     given: dict[str, object] = {}
     for switch in switches.split(","):
         key, _, value = (part.strip() for part in switch.partition("="))
         if key not in defaults:
             known = f"has the switches {', '.join(defaults)}" if defaults else "has no switches"
-            raise ParameterError(f"engine={text!r}: {name} {known}, not {key!r}")
+            raise ParameterError(f"{where}{name} {known}, not {key!r}")
         if key in given:
-            raise ParameterError(f"engine={text!r}: {key} is given twice; leave one out")
-        given[key] = parsed(value, defaults[key], f"engine={text!r}: {key}")
+            raise ParameterError(f"{where}{key} is given twice; leave one out")
+        given[key] = parsed(value, defaults[key], where + key)
     return replace(engine, **given)  # type: ignore[type-var]
 
 

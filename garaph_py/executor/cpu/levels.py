@@ -20,6 +20,7 @@ from ...native.threads import ThreadPool, bounds_of
 from ..levels import NARROW, bit_of, table_of
 from ..state import State
 from .sets import copy_words
+from .walk import NO_BITS
 
 Array = npt.NDArray[Any]
 
@@ -27,8 +28,8 @@ WIDE = 31
 """Planes of levels that fit int32."""
 PARTS = 8
 """Parts of the vertices per thread, a guess. A free thread takes the next part, because frontiers are uneven."""
-NOTHING, BYTE, TOP = np.uint64(0), np.uint64(0xFF), np.uint64(7)
-"""No bit; the lowest byte of a word; the number of a byte's top bit."""
+BYTE, TOP = np.uint64(0xFF), np.uint64(7)
+"""The lowest byte of a word; the number of a byte's top bit."""
 DIGITS = 3
 """Planes that are put together at a time."""
 COPIES, TOPS = np.uint64(0x8040201008040201), np.uint64(0x8080808080808080)
@@ -46,11 +47,11 @@ def note(frontier, values, left, planes, live, n, level, clear, depth, part, fir
     """
     for j in range(clear, depth):
         for v in range(first_word << 6, min(last_word << 6, n)):
-            planes[j * n + v] = NOTHING
-    noted = NOTHING
+            planes[j * n + v] = NO_BITS
+    noted = NO_BITS
     for w in range(first_word, last_word):
         vertices = frontier[w]
-        while vertices != np.uint64(0):
+        while vertices != NO_BITS:
             v = (w << 6) + trailing_zeros(vertices)
             vertices &= vertices - np.uint64(1)
             bits = np.uint64(left[v] & ~values[v])
@@ -72,7 +73,7 @@ def tops_of(bits, shift):
 
 def plane_of(planes, j, v, n, depth):
     """A vertex's word in plane `j`, of `depth` planes; further planes have no bits."""
-    return planes[j * n + v] if j < depth else NOTHING
+    return planes[j * n + v] if j < depth else NO_BITS
 
 
 def digits_of(one, two, four, shift):

@@ -15,19 +15,17 @@ from ...native import prefetch_kept
 from ...program.monoids import largest
 from .functions import Functions
 from .records import RecordKernel
-from .walk import NOTHING, make_for_each_bit
+from .walk import NO_BITS, NOTHING, make_for_each_bit
 
 FEW = 4
 """Waiting vertices of a word up to which each is looked at by itself. A guess."""
-NONE = np.uint64(0)
-"""A word without a vertex."""
 
 
 def has_more_than_few(word):
     """Whether more than `FEW` bits are set."""
     for _ in range(FEW):
-        word &= word - np.uint64(word != NONE)
-    return word != NONE
+        word &= word - np.uint64(word != NO_BITS)
+    return word != NO_BITS
 
 
 def make_look(f: Functions, highest: Any):
@@ -44,7 +42,7 @@ def make_look(f: Functions, highest: Any):
         stays, is_new = p > t.thresholds[1], p > t.thresholds[0]
         leave |= np.uint64(not stays) << k
         due |= np.uint64(is_new & (not stays)) << k
-        waits = stays & ((word >> k) & np.uint64(1) != NONE)
+        waits = stays & ((word >> k) & np.uint64(1) != NO_BITS)
         return leave, due, min(least, p if waits else highest)
 
     def look_at_one(acc, v, context):
@@ -54,7 +52,7 @@ def make_look(f: Functions, highest: Any):
     look_at_each = make_for_each_bit(look_at_one)
 
     def look(t, w, word):
-        acc = NONE, NONE, highest
+        acc = NO_BITS, NO_BITS, highest
         if has_more_than_few(word) and (w + 1) << 6 <= t.n:
             for k in range(64):
                 acc = look_at(t, w, k, word, acc)
@@ -87,21 +85,21 @@ def make_open_bucket(f: Functions, kind: Any) -> RecordKernel:
     def open_words(t, first, last, least):
         """Open it for the vertices of the words [first, last); return whether any stays pending, and the least priority
         of these."""
-        stay = NONE
+        stay = NO_BITS
         for w in range(first, last):
             word = t.pending[w]
-            if word == NONE:
+            if word == NO_BITS:
                 continue
             leave, due, lowest = look(t, w, word)
             stay |= word & ~leave
             least = min(least, lowest)
-            if leave != NONE:
+            if leave != NO_BITS:
                 t.pending[w] = word & ~leave
-            if due != NONE:
+            if due != NO_BITS:
                 t.frontier[w] |= due
                 t.frontier_blocks[w >> 6] = 1
                 fetch_offsets(NOTHING, due, w, t)
-        return stay != NONE, least
+        return stay != NO_BITS, least
 
     def open_bucket(t):
         """Move the pending vertices in [first_vertex, last_vertex) that belong to the bucket to the frontier.

@@ -16,6 +16,8 @@ TO_THE_END = 1 << 62
 """A bound greater than the index of any edge."""
 ALL = np.uint64((1 << 64) - 1)
 """A word with all 64 bits set."""
+NO_BITS = np.uint64(0)
+"""A word without a set bit."""
 NOTHING = np.int64(0)
 """The number from which kernels count. A literal 0 has a type of its own, so the compiler would compile each function
 that the count passes through twice."""
