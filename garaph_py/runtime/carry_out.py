@@ -46,10 +46,9 @@ from .plan import (
     is_synchronous,
     may_push,
     plan,
-    reverses,
     without_cpu,
 )
-from .reckoning import OnDevice, Verdict, call_of, reversing_seconds
+from .reckoning import OnDevice, Verdict, call_of, must_reverse, reversing_seconds
 from .result import recorded_facts, result_of
 from .runner import Opened, Runner, Watch
 from .settled import repeated, settle
@@ -169,7 +168,7 @@ def unreckoned(
         return None
     if options.threads not in (None, machine.cores):
         return None
-    call = call_of(bound, graph, options, machine.cores, Past(), chosen.pushes and reverses(bound, graph))
+    call = call_of(bound, graph, options, machine.cores, Past(), chosen.pushes and must_reverse(bound, graph))
     return Verdict(False, "", call, OnDevice(), machine.rates())
 
 

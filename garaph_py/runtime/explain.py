@@ -25,7 +25,7 @@ from .carry_out import encoded, planned
 from .machine import Machine
 from .options import HYBRID, Options, RunOptions, check_run_options
 from .past import Past
-from .plan import RunPlan, reverses, there_of
+from .plan import RunPlan, there_of
 from .reckoning import (
     Call,
     OnDevice,
@@ -33,6 +33,7 @@ from .reckoning import (
     call_of,
     cpu_seconds,
     gpu_seconds,
+    must_reverse,
     preparing_seconds,
 )
 from .run import OF_OPTIONS, check_arguments, ends_by_itself, joined
@@ -245,7 +246,7 @@ def facts(
     threads = options.threads or machine.cores
     past = machine.past(bound, graph, options, threads)
     there = OnDevice() if chosen.executor == CPU else there_of(bound, graph, options, machine)
-    orders = chosen.executor == CPU and chosen.pushes and reverses(bound, graph)
+    orders = chosen.executor == CPU and chosen.pushes and must_reverse(bound, graph)
     return call_of(bound, graph, options, threads, Past() if graph.on_disk else past, orders), there, machine.rates()
 
 

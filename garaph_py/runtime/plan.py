@@ -8,20 +8,14 @@ from functools import cached_property, partial
 from math import inf
 from typing import NamedTuple
 
-import numpy as np
-
-from ..codec.arrays import RAW
 from ..dispatch.rates import Speeds
 from ..dispatch.scheduler import Schedule
 from ..errors import ParameterError
-from ..executor.cpu.nearby import has_nearby_sources
 from ..executor.gpu.memory_plan import can_push_rows
 from ..executor.gpu.settings import Settings
-from ..executor.memory import MemoryPlan, sum_bytes, tile_bytes, vertex_bytes
+from ..executor.memory import MemoryPlan, sum_bytes, vertex_bytes
 from ..executor.modes import CPU, GPU, NOTIFY_PULL, PULL, PULL_TILED, PUSH
 from ..graph import Graph
-from ..graph.arrays import GraphArrays
-from ..graph.tiles import destination_bounds
 from ..native.threads import LONG_SPINS, SPINS
 from ..pages.memory import MemoryNeeds, bytes_on_disk
 from ..program import BoundProgram
@@ -33,8 +27,20 @@ from .helping import gpu_pushes, why_alone, why_cpu_alone, why_one, why_only_pul
 from .machine import Machine
 from .options import ANY, CPU_MODES, HYBRID, RunOptions, finds_components, pushes_deltas
 from .past import Past
-from .reckoning import Call, OnDevice, Rates, Verdict, call_of, choose, cpu_seconds, gpu_can_push, gpu_seconds
+from .reckoning import (
+    Call,
+    OnDevice,
+    Rates,
+    Verdict,
+    call_of,
+    choose,
+    cpu_seconds,
+    gpu_can_push,
+    gpu_seconds,
+    must_reverse,
+)
 from .several import best_of_several, how_many
+from .tiling import has_tiles
 from .watching import cpu_chains, looks_at_each
 
 LEAST_GPU_EDGES = 1 << 20
@@ -43,17 +49,6 @@ in 5 ms (at 2e8 edges/s), so little is at stake."""
 SUMS_SHARE = 1 / 8
 """Most that the vertices' sums may take of the memory that is left for edges, if the user has bounded the memory and
 asks for no mode: more memory for edges saves more."""
-MAX_TILE_SKEW = 1.5
-"""Limit on the load imbalance of tiles: the time that one thread takes for the tile row with the most edges, over the
-time that all threads take for all edges."""
-LEAST_TILED_ITERATIONS = 5
-"""Iterations over all edges from which on a run makes tiles unasked: over kron 22 on 16 cores, making them takes 60 ms,
-and each iteration then 15 instead of 29 (docs/results/cpu.md, "Making tiles")."""
-LEAST_TILED_EDGES = 1 << 24
-"""Stored edges of a graph from which on a run makes tiles unasked. An iteration over fewer takes a few milliseconds."""
-TILES_SHARE = 1 / 16
-"""Most that tiles made unasked may take of the memory that the process may use."""
-
 NO_DRIVER = "there is no NVIDIA driver (libcuda.so.1), so the CPU works alone"
 """Why a run under ``device="auto"`` uses none of the GPUs that the user allows."""
 
@@ -229,27 +224,39 @@ def executor_of(bound: BoundProgram, graph: Graph, options: RunOptions, machine:
     """
     if options.lists is not None:
         return Chosen(GPU)
-    if options.device not in (ANY, HYBRID):
-        return Chosen(options.device)
-    verdict = None
     if options.device == ANY:
-        verdict = None if options.mode in CPU_MODES else reckon(bound, graph, options, machine)
-        if verdict is None or not verdict.on_gpu:
-            return Chosen(CPU, verdict)
-        if options.mode not in (ANY, PULL) or options.deterministic or not machine.has_gpu():
-            return Chosen(GPU, verdict)
-    elif takes_both(graph, options) or not machine.has_gpu():  # opening it will say that there is none
+        return best_executor(bound, graph, options, machine)
+    return hybrid_executor(bound, graph, options, machine) if options.device == HYBRID else Chosen(options.device)
+
+
+def best_executor(bound: BoundProgram, graph: Graph, options: RunOptions, machine: Machine) -> Chosen:
+    """The executor of ``device="auto"``."""
+    verdict = None if options.mode in CPU_MODES else reckon(bound, graph, options, machine)
+    if verdict is None or not verdict.on_gpu:
+        return Chosen(CPU, verdict)
+    if options.mode not in (ANY, PULL) or options.deterministic or not machine.has_gpu():
+        return Chosen(GPU, verdict)
+    facts = Facts(verdict.call, verdict.there, verdict.rates)
+    return on_gpus(bound, graph, options, machine, facts)._replace(verdict=verdict)
+
+
+def hybrid_executor(bound: BoundProgram, graph: Graph, options: RunOptions, machine: Machine) -> Chosen:
+    """The executor of ``device="hybrid"``: one of the processors alone if the other is not expected to help."""
+    if takes_both(graph, options) or not machine.has_gpu():  # opening it will say that there is none
         return Chosen(HYBRID)
-    if verdict is None:
-        call, there, rates = facts = facts_of(bound, graph, options, machine)
-        if cpu_seconds(call, rates) < gpu_seconds(call, there, rates):
-            why = why_cpu_alone(bound, graph, options, may_push(bound, graph, options))
-            return Chosen(HYBRID if why is None else CPU, why_alone=why)
-    else:
-        call, there, rates = facts = Facts(verdict.call, verdict.there, verdict.rates)
+    call, there, rates = facts = facts_of(bound, graph, options, machine)
+    if cpu_seconds(call, rates) < gpu_seconds(call, there, rates):
+        why = why_cpu_alone(bound, graph, options, may_push(bound, graph, options))
+        return Chosen(HYBRID if why is None else CPU, why_alone=why)
+    return on_gpus(bound, graph, options, machine, facts)
+
+
+def on_gpus(bound: BoundProgram, graph: Graph, options: RunOptions, machine: Machine, facts: Facts) -> Chosen:
+    """The GPUs for a run that takes some, and whether the CPU helps them."""
     gpus = gpus_of(bound, graph, options, machine, GPU, facts)
-    why = why_alone(without_cpu(bound, graph, gpus[0]), graph, options, call, there, len(gpus[0]))
-    return Chosen(HYBRID if why is None else GPU, verdict, why, gpus)
+    alone = without_cpu(bound, graph, gpus[0])
+    why = why_alone(alone, graph, options, facts.call, facts.there, len(gpus[0]))
+    return Chosen(HYBRID if why is None else GPU, why_alone=why, gpus=gpus)
 
 
 def without_cpu(bound: BoundProgram, graph: Graph, gpus: tuple[int, ...]) -> BoundProgram:
@@ -342,7 +349,7 @@ def reckon(bound: BoundProgram, graph: Graph, options: RunOptions, machine: Mach
     if options.deterministic:
         return choose(call_of(bound, graph, options, threads, Past()), OnDevice(is_compiled=True), Rates())
     past = machine.past(bound, graph, options, threads)
-    call = call_of(bound, graph, options, threads, past, may_push(bound, graph, options) and reverses(bound, graph))
+    call = call_of(bound, graph, options, threads, past, may_push(bound, graph, options) and must_reverse(bound, graph))
     searches = graph.on_disk and may_reenter(bound, options) and not finds_components(bound, options)
     if searches and not reads_lists_once(bound, graph, options, machine, call):
         return None
@@ -404,13 +411,8 @@ def leaves_values(bound: BoundProgram, graph: Graph, options: RunOptions, machin
 
     It does if it copies the graph to the GPU: ordering the values takes longer than pushes save in a short run.
     """
-    is_free = options.mode == ANY and reverses(bound, graph)
+    is_free = options.mode == ANY and must_reverse(bound, graph)
     return is_free and there_of(bound, graph, options, machine).nbytes == 0
-
-
-def reverses(bound: BoundProgram, graph: Graph) -> bool:
-    """Whether the host has yet to order the edge values by source if it pushes."""
-    return bound.reads_edge_values and graph._arrays.bytes_to_reverse > 0
 
 
 def schedule_of(
@@ -456,41 +458,3 @@ def may_reenter(bound: BoundProgram, options: RunOptions) -> bool:
 def out_bytes(bound: BoundProgram, graph: Graph) -> int:
     """Bytes of the out-edges that pushes read from disk; 0 if they are in memory."""
     return bytes_on_disk(graph._arrays.out_edges, bound.reads_edge_values)
-
-
-def has_tiles(bound: BoundProgram, graph: Graph, options: RunOptions, machine: Machine, executor: str) -> bool:
-    """Whether the graph has tiles that suit the run's threads, or the run should make them."""
-    threads = options.threads or machine.cores
-    if graph._arrays.has_tiles(bound.reads_edge_values):
-        return suits_tiles(graph._arrays, bound.reads_edge_values, threads)
-    return executor == CPU and pays_tiles(bound, graph, options, machine, threads)
-
-
-def pays_tiles(bound: BoundProgram, graph: Graph, options: RunOptions, machine: Machine, threads: int) -> bool:
-    """Whether a run on the CPU makes tiles unasked.
-
-    It does if it is long, if all its iterations visit all edges, and if these are many, raw, and not in an order that
-    keeps the values in the cache anyway. It does not if the user bounds the memory, or asks that the answer depend on
-    nothing but the graph.
-    """
-    arrays = graph._arrays
-    is_short = options.iterations is not None and options.iterations < LEAST_TILED_ITERATIONS
-    if is_short or options.deterministic or not bound.updates_all_vertices or graph.m < LEAST_TILED_EDGES:
-        return False
-    if graph.memory is not None or graph.on_disk or graph.encoding != RAW or reverses(bound, graph):
-        return False
-    if has_nearby_sources(arrays) or tile_bytes(bound, graph) > TILES_SHARE * machine.memory():
-        return False
-    offsets = arrays.in_edges.offsets
-    return is_even(int(np.diff(offsets[destination_bounds(offsets)]).max()), arrays.m, threads)
-
-
-def suits_tiles(arrays: GraphArrays, weighted: bool, threads: int) -> bool:
-    """Whether the graph has tiles, and their load imbalance is within `MAX_TILE_SKEW`."""
-    tiles = arrays.made_tiles(weighted)
-    return tiles is not None and is_even(tiles.edges_of_largest, arrays.m, threads)
-
-
-def is_even(largest: int, edges: int, threads: int) -> bool:
-    """Whether the load imbalance of tiles is within `MAX_TILE_SKEW`, if a block of destinations has `largest` edges."""
-    return largest * threads <= MAX_TILE_SKEW * edges

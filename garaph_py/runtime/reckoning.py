@@ -312,6 +312,11 @@ def gpu_can_push(bound: BoundProgram, graph: Graph, options: RunOptions) -> bool
     return gpu_may_push(bound, options) and has_lists(bound, graph)
 
 
+def must_reverse(bound: BoundProgram, graph: Graph) -> bool:
+    """Whether the host has yet to order the edge values by source if it pushes."""
+    return bound.reads_edge_values and graph._arrays.bytes_to_reverse > 0
+
+
 def call_of(
     bound: BoundProgram, graph: Graph, options: RunOptions, threads: int, past: Past, reverses: bool = False
 ) -> Call:

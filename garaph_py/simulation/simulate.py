@@ -17,7 +17,7 @@ from ..executor.protocol import Capabilities
 from ..pages.layout import Page
 from ..runtime.cores import cores_beside_gpu
 from ..runtime.options import ANY, HYBRID, RunOptions
-from ..runtime.plan import LEAST_TILED_EDGES, LEAST_TILED_ITERATIONS
+from ..runtime.tiling import LEAST_TILED_EDGES, LEAST_TILED_ITERATIONS
 from ..runtime.watching import cpu_chains, looks_at_each
 from .executor import SimulatedCpu, SimulatedGpu
 from .hybrid import SimulatedHybrid
@@ -155,7 +155,7 @@ def scheduler_of(
 
 
 def makes_tiles(workload: Workload) -> bool:
-    """Whether a run on the CPU makes tiles unasked, as `runtime.plan.pays_tiles` says: if they fit in memory, and no
+    """Whether a run on the CPU makes tiles unasked, as `runtime.tiling.pays_tiles` says: if they fit in memory, and no
     thread has much more of them than others."""
     traits, is_long = workload.traits, len(workload.activities) >= LEAST_TILED_ITERATIONS
     is_large = workload.edges >= LEAST_TILED_EDGES and not workload.on_disks

@@ -10,6 +10,7 @@ from garaph_py.native.threads import LONG_SPINS, SPINS, ThreadPool
 from garaph_py.program import bind
 from garaph_py.program.columns import joined
 from garaph_py.runtime import plan as plan_
+from garaph_py.runtime import tiling
 from garaph_py.runtime.machine import Machine
 from garaph_py.runtime.options import RunOptions
 from garaph_py.runtime.plan import Chosen, executor_of, plan, reckon, without_cpu
@@ -483,8 +484,8 @@ def test_long_runs_over_many_edges_make_tiles_unasked(graph_of, monkeypatch, pro
         return plan(bound, graph, RunOptions(**given, **more), machine).schedule.tiles
 
     assert not tiles()
-    monkeypatch.setattr(plan_, "LEAST_TILED_EDGES", 1 << 17)
+    monkeypatch.setattr(tiling, "LEAST_TILED_EDGES", 1 << 17)
     assert not tiles()  # sources are nearby
-    monkeypatch.setattr(plan_, "has_nearby_sources", lambda arrays: False)
+    monkeypatch.setattr(tiling, "has_nearby_sources", lambda arrays: False)
     assert tiles() == makes
     assert not tiles(device="gpu")

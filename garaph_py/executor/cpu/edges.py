@@ -10,8 +10,7 @@ reader's `walk` turns a segment into a function that visits a whole list, or a p
 Packed numbers are unpacked to a window, as running sums from the first number in the window. There are two ways:
 
 - Random access to lists (*pick*). The window is the groups of a list, up to the end of a run; or one group, if the
-  segment may stop early. For the list that the window was filled for, the sums are the sources. For a later list in it,
-  subtract `before`, the sum at the end of the list before.
+  segment may stop early. Its sums are the sources of that list; of a later one, sums minus `before`, the one before it.
 - Reading all lists in order (*stream*). The window holds two runs, and `before` is 0: the sums of a run are turned into
   sources while the previous run is visited. So a segment can look `AHEAD` edges ahead, up to ``sources[last]``, also
   into later lists.

@@ -18,8 +18,8 @@ from garaph_py.executor.modes import NOTIFY_PULL, PULL, PULL_TILED, PUSH
 from garaph_py.graph import tiles as making_tiles
 from garaph_py.native.kernel import address_of
 from garaph_py.native.threads import ThreadPool
-from garaph_py.runtime import plan as planning
-from garaph_py.runtime.plan import suits_tiles
+from garaph_py.runtime import tiling
+from garaph_py.runtime.tiling import suits_tiles
 from garaph_py.system.memory import on_own_pages
 from tests.support import twins
 from tests.support.cases import EXACT, FLOAT, assert_close, assert_exact, mostly_kept
@@ -267,10 +267,10 @@ def test_tiled_and_other_iterations_take_turns(graph_of, deterministic, sparse):
 
 
 def test_a_long_run_makes_tiles_by_itself(graph_of, monkeypatch):
-    monkeypatch.setattr(planning, "LEAST_TILED_EDGES", 1 << 17)
+    monkeypatch.setattr(tiling, "LEAST_TILED_EDGES", 1 << 17)
     edges = twins.skewed(70, N, 150_000)
     graph, program = graph_of(edges), gp.apps.PageRank(weighted=False, stop="never")
-    least = planning.LEAST_TILED_ITERATIONS
+    least = tiling.LEAST_TILED_ITERATIONS
     short = gp.run(program, graph, iterations=least - 1, device="cpu", threads=2)
     assert {i.mode for i in short.stats.iterations} == {PULL}
     run = gp.run(program, graph, iterations=least, device="cpu", threads=2)
