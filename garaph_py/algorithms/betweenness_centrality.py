@@ -144,7 +144,8 @@ def betweenness_centrality(
     ParameterError
         If `k` is not a number of vertices that the graph has, or `seed` is not a whole number, 0 or more.
     GraphError
-        With `weight`, if an edge value is 0 or less. If vertex programs would run: if the graph has parallel edges;
+        With `weight`, if an edge value is 0 or less, infinite, NaN, or so large that distances are not exact. If vertex
+        programs would run: if the graph has parallel edges;
         with `weight`, if all shortest paths to a vertex end with edges so short that they do not change a distance in
         float64, or if a directed graph is on disk without values of out-edges; if the edges are on disk, and the graph
         was opened with too little memory to read them.

@@ -65,9 +65,8 @@ def closeness_centrality(
     Raises
     ------
     GraphError
-        With `distance`, if an edge value is negative, infinite, NaN, or so large that sums of distances would not be
-        right; if the edges are on disk, and the graph was opened with too
-        little memory to read them.
+        With `distance`, if an edge value is negative, infinite, NaN, or so large that distances are not exact, or their
+        sums may be infinite; if the edges are on disk, and the graph was opened with too little memory to read them.
     DeviceError
         If `device` is ``"gpu"`` or ``"hybrid"``, and no GPU can be used.
     UnknownVertexError
@@ -102,7 +101,7 @@ def closeness_centrality(
     """
     name = "closeness_centrality"
     check_graph(graph, name)
-    by_length = has_lengths(graph, distance, name, 0)
+    by_length = has_lengths(graph, distance, name, 0, added=graph.n)
     if u is not None:
         found = distances_to(u, graph, by_length, device, threads)
         sums, reached = np.array([found.sum(dtype=np.float64)]), np.array([len(found) - 1])

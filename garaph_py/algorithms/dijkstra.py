@@ -227,19 +227,21 @@ def dependencies_by_length(call: Call, sources: Array, endpoints: bool) -> tuple
     return scores.sum(axis=0), searches.edges
 
 
-def has_lengths(graph: Any, wanted: bool, function: str, least: float) -> bool:
+def has_lengths(graph: Any, wanted: bool, function: str, least: float, added: int = 1) -> bool:
     """Whether edge values are lengths in a call of `function`: they are `wanted`, and there are some.
+
+    The function adds up so many distances.
 
     Raises
     ------
     GraphError
-        If a value is below `least`, infinite or NaN, or if whole numbers are so large that sums of distances are not
-        exact, or floats so large that these may be infinite.
+        If a value is below `least`, infinite or NaN, or if whole numbers are so large that distances are not exact, or
+        floats so large that distances, or their sums, may be infinite.
     """
     if not wanted or graph.edge_dtype is None or not graph.m:
         return False
     whole = graph.edge_dtype.kind in "iu"
-    most = WHOLE // graph.n if whole else float(np.finfo(graph.edge_dtype).max) / graph.n**2
+    most = WHOLE // graph.n if whole else float(np.finfo(graph.edge_dtype).max) / graph.n / added
     above = "0 or more" if least == 0 else "above 0"
     require_edges(function, graph, f"edge values that are {above} and at most {most}", least, most)
     return True

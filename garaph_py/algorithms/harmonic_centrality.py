@@ -47,8 +47,8 @@ def harmonic_centrality(
     Raises
     ------
     GraphError
-        With `distance`, if an edge value is negative; if the edges are on disk, and the graph was opened with too
-        little memory to read them.
+        With `distance`, if an edge value is negative, infinite, NaN, or so large that distances are not exact; if the
+        edges are on disk, and the graph was opened with too little memory to read them.
     DeviceError
         If `device` is ``"gpu"`` or ``"hybrid"``, and no GPU can be used.
     UnknownVertexError

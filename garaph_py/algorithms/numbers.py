@@ -11,6 +11,7 @@ import numpy.typing as npt
 from ..errors import GaraphError, ParameterError
 from ..graph import Graph
 from ..program.vertex_data import vertex_column
+from ..system.arguments import is_count
 
 
 def positive(value: Any, function: str, name: str) -> float:
@@ -61,7 +62,7 @@ def iterations_of(max_iter: Any, function: str, least: int = 0) -> int:
     ParameterError
         If it is not a whole number from `least` on.
     """
-    if isinstance(max_iter, bool) or not isinstance(max_iter, (int, np.integer)) or max_iter < least:
+    if not is_count(max_iter) or max_iter < least:
         raise ParameterError(f"{function}(max_iter={max_iter!r}): give a number of iterations, {least} or more")
     return int(max_iter)
 

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from ..errors import GraphError, ParameterError, VerificationError
 from ..graph import Graph
 from ..pages.passes import EdgeChunk, listed
+from ..program.elsewhere import HasNumbers
 from ..program.vertex_data import vertex_column, vertex_numbers
 
 Array = npt.NDArray[Any]
@@ -69,11 +70,15 @@ def require_edges(name: str, graph: Graph, needs: str, least: Any, most: Any) ->
 
 def require_finite_vertices(program: Any, graph: Graph, name: str, or_nan: bool = False) -> None:
     """Raise `ParameterError`, naming a vertex, unless the `PerVertex` parameter `name` is finite (`or_nan`: or NaN)."""
-    numbers = np.asarray(vertex_column(getattr(program, name), 0.0, graph, name), np.float64)
+    given = getattr(program, name)
+    has_names = hasattr(given, "keys") and not isinstance(given, HasNumbers)
+    named = dict(given) if has_names else {}
+    numbers = np.asarray(list(named.values()) if has_names else vertex_column(given, 0.0, graph, name), np.float64)
     wrong = np.isinf(numbers) if or_nan else ~np.isfinite(numbers)
     if wrong.any():
         at = int(np.argmax(wrong))
-        where = f" at vertex {graph.ids.take(np.array([at]))[0]}" * numbers.ndim
+        vertex = list(named)[at] if has_names else graph.ids.take(np.array([at]))[0]
+        where = f" at vertex {vertex}" * numbers.ndim
         raise ParameterError(f"{type(program).__name__}({name}=...) is {numbers.flat[at]}{where}; give finite numbers")
 
 

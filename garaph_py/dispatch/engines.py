@@ -33,6 +33,7 @@ from ..executor.gpu.settings import (
 )
 from ..executor.modes import COMPACTED, COPIED, GPU, PUSH, RESIDENT, ZERO_COPY
 from ..executor.partitions import PartitionCounts, TransferTask
+from ..system.arguments import is_count
 from ..system.user_files import class_in_file
 from .hytgraph import ALPHA, BETA, COMBINED, HYBRID, by_change, choose_transfers, combine_tasks, cut_last
 from .observation import Observation
@@ -109,8 +110,9 @@ class Emogi(ListPolicy):
 
     def __post_init__(self) -> None:
         check_flags(self)
-        if not isinstance(self.element_bytes, int) or self.element_bytes not in (4, 8):
+        if not is_count(self.element_bytes) or self.element_bytes not in (4, 8):
             raise ParameterError(f"emogi: element_bytes={self.element_bytes!r}: give a whole number, 4 or 8")
+        object.__setattr__(self, "element_bytes", int(self.element_bytes))  # such as one of NumPy's
         if self.align and not self.merge:
             object.__setattr__(self, "align", False)  # a thread has nothing to align
         if self.shared and (not (self.listed and self.merge) or self.unified or self.element_bytes != 4):

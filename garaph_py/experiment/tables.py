@@ -9,7 +9,7 @@ from typing import Any
 
 from ..errors import FormatError
 from ..io.formats.format import malformed
-from ..system.files import write_whole
+from ..system.files import arrow_file, write_whole
 from .kinds import Combination, Row
 from .spec import COUNTED, MACHINE, RESULTS, Spec
 
@@ -106,8 +106,8 @@ def read_rows(path: Path) -> list[Row]:
 
     if not path.exists():
         raise FormatError(path, "no such file; name the folder that `garaph experiment` has written")
-    with malformed(path, "is damaged, or is not Parquet; measure anew in another folder"):
-        return pq.read_table(path, page_checksum_verification=True).to_pylist()  # type: ignore[no-any-return]
+    with malformed(path, "is damaged, or is not Parquet; measure anew in another folder"), arrow_file(path) as file:
+        return pq.read_table(file, page_checksum_verification=True).to_pylist()  # type: ignore[no-any-return]
 
 
 def converted(row: Row, columns: dict[str, type]) -> Row:

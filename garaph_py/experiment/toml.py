@@ -84,8 +84,11 @@ def listed(value: Any) -> list[Any]:
 
 
 def is_number(value: Any) -> bool:
-    """Whether a value is a finite number."""
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+    """Whether a value is a finite number that a float can hold."""
+    try:
+        return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+    except OverflowError:
+        return False
 
 
 def number(given: Table, key: str, where: str, fits: Callable[[float], bool], wanted: str) -> float:
@@ -114,11 +117,9 @@ def share(given: Table, key: str, otherwise: float, where: str = "") -> float:
 
 
 def count(given: Table, key: str, least: int, where: str = "", most: int = MOST_COUNT) -> int:
-    """The whole number under a key, `least` or more."""
-    value = number(given, key, where, lambda value: value >= least and value == int(value), f"a count, {least} or more")
-    if value > most:
-        raise ParameterError(f"{where}{key}={value:g}: give a count of at most {most}")
-    return int(value)
+    """The whole number under a key, from `least` to `most`."""
+    wanted = f"a count, {least} or more" if most == MOST_COUNT else f"a count from {least} to {most}"
+    return int(number(given, key, where, lambda value: least <= value <= most and value == int(value), wanted))
 
 
 def counts(given: Table, what: str, where: str) -> tuple[int, ...]:

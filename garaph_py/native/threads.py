@@ -16,6 +16,7 @@ import numpy.typing as npt
 from ..errors import ParameterError
 from ..events import Span
 from ..system import cgroup, interrupts
+from ..system.arguments import is_count
 from . import ArgumentTable
 from .job import DONE, ENTRY, FAILED, LEAD, MADE, MOST_SPINS, NOTING, REMAINING, RESULTS, notes_of
 from .teams import Team, give_back, taken
@@ -31,9 +32,9 @@ LONG_SPINS = 1 << 18
 two milliseconds."""
 MOST_THREADS = 4096
 """Most threads that a user may ask for: a guard against mistakes."""
-LEAST_SHARED = 1 << 16
-"""Items of an array up to which one thread passes over them all. A guess: that takes it a tenth of a millisecond, and
-to wake the others takes some ten microseconds."""
+MOST_ALONE = 1 << 16
+"""Most items of an array that one thread passes over alone. A guess: that takes it a tenth of a millisecond, and to
+wake the others takes some ten microseconds."""
 
 
 def available_cores() -> int:
@@ -54,8 +55,7 @@ def check_threads(threads: int | None) -> int | None:
     ParameterError
         If it is neither.
     """
-    is_whole = isinstance(threads, (int, np.integer)) and not isinstance(threads, bool)
-    if threads is not None and not (is_whole and 1 <= threads <= MOST_THREADS):
+    if threads is not None and not (is_count(threads) and 1 <= threads <= MOST_THREADS):
         most = f"from 1 to {MOST_THREADS}"
         raise ParameterError(f"threads={threads!r}: give a whole number {most}, or leave it out for all cores")
     return None if threads is None else int(threads)
@@ -240,7 +240,7 @@ class ThreadPool:
     def parts(self, count: int) -> int:
         """In how many parts to divide a pass over `count` items of an array: one for each thread, or 1 if they are
         few."""
-        return self.size if count > LEAST_SHARED else 1
+        return self.size if count > MOST_ALONE else 1
 
     def start(self) -> None:
         """Create the threads now, so that the first `launch` need not: a dozen takes two milliseconds."""

@@ -21,7 +21,7 @@ WAYS = (
     "__contains__", "__getitem__", "__iter__", "__len__", "adj", "adjacency", "is_directed", "is_multigraph",
     "neighbors", "pred", "predecessors", "succ", "successors",
 )  # fmt: skip
-"""Methods of a graph by which functions find nodes and neighbours."""
+"""Attributes of a graph by which functions find nodes and neighbours."""
 
 
 def convert_from_nx(
@@ -48,8 +48,8 @@ def convert_from_nx(
         If a neighbour is not one of the graph's nodes.
     NotImplementedError
         If more than one attribute is wanted, if one has values that are no finite numbers of at most 64 bits, or a sum
-        of them may not be one, if the graph's class finds nodes or neighbours otherwise than NetworkX's four do, or if
-        an undirected view has an edge in one direction only.
+        of them may not be one, if the graph's class overrides how NetworkX's find nodes and neighbours, or if an
+        undirected view has an edge in one direction only.
     """
     if preserve_edge_attrs or len(edge_attrs or ()) > 1:
         raise NotImplementedError("garaph keeps one edge attribute at most")
@@ -71,7 +71,7 @@ def convert_from_nx(
 
 
 def has_own_ways(graph: Any) -> bool:
-    """Whether the class of a graph changes what of NetworkX's four classes finds nodes and neighbours."""
+    """Whether a graph's class overrides one of `WAYS`."""
     kind = nx.MultiGraph if graph.is_multigraph() else nx.Graph
     if graph.is_directed():
         kind = nx.MultiDiGraph if graph.is_multigraph() else nx.DiGraph
@@ -99,7 +99,8 @@ def numbers(lists: Lists, attribute: Any, default: Any, directed: bool) -> Array
         raise NotImplementedError(f"the edge attribute {attribute!r} has values that are no numbers of up to 64 bits")
     if values.dtype.kind == "f" and not np.isfinite(values).all():
         raise NotImplementedError(f"the edge attribute {attribute!r} has values that are not finite")
-    if values.dtype.kind == "f" and largest(values) >= np.finfo(values.dtype).max / max(len(values), 1):
+    kept = np.promote_types(values.dtype, np.float32)  # a graph has no floats of 16 bits
+    if values.dtype.kind == "f" and largest(values) >= np.finfo(kept).max / max(len(values), 1):
         raise NotImplementedError(f"the edge attribute {attribute!r} has floats whose sum may be infinite")
     if mixed and largest(values) >= EXACT:
         raise NotImplementedError(f"the edge attribute {attribute!r} has large integers among floats")
@@ -112,6 +113,8 @@ def numbers_of(given: list[Any]) -> tuple[Array, bool]:
     """Numbers, or other objects, as an array, and whether it has integers among floats."""
     try:
         values = np.array(given) if given else np.zeros(0, np.int64)
+    except MemoryError:
+        raise
     except Exception:  # nested lists, and objects whose `__array__` raises an exception of any type
         values = np.array(None)
     return values, values.dtype.kind == "f" and any(isinstance(each, (int, np.integer)) for each in given)

@@ -98,7 +98,7 @@ def read_recording(path: str | os.PathLike[str]) -> Recording:
     from ..io.formats.format import malformed  # what reads files takes milliseconds to import, and runs read none
 
     path = Path(path)
-    if not path.is_file():
+    if not os.path.isfile(path):
         raise FormatError(path, no_such_file(path, WRITE_ONE, ".json"))
     with malformed(path, f"is not a trace of garaph; {WRITE_ONE}"):
         document = json.loads(path.read_bytes(), parse_constant=number)

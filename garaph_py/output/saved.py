@@ -18,7 +18,7 @@ from ..errors import FormatError, ParameterError
 from ..graph.ids import IntegerIds, StringIds, VertexIds
 from ..io.formats.format import check_memory, malformed
 from ..io.formats.parquet import plain
-from ..system.files import no_such_file
+from ..system.files import arrow_file, no_such_file
 from .files import FORMULA, UNREACHED
 from .history import History
 from .result import Result
@@ -46,7 +46,7 @@ def read_result(path: str | os.PathLike[str]) -> Result:
     path = Path(path)
     if path.suffix not in READERS:
         raise ParameterError(f"{path}: the name must end in {', '.join(READERS)}; {WHICH}")
-    if not path.is_file():
+    if not os.path.isfile(path):
         raise FormatError(path, no_such_file(path, WHICH, *READERS))
     with malformed(path, DAMAGED):
         return READERS[path.suffix](path)
@@ -54,10 +54,9 @@ def read_result(path: str | os.PathLike[str]) -> Result:
 
 def from_parquet(path: Path) -> Result:
     """The result in a Parquet file."""
-    import pyarrow as pa
     from pyarrow import parquet
 
-    with pa.OSFile(os.fsencode(path)) as source, parquet.ParquetFile(source) as file:  # a name may have any bytes
+    with arrow_file(path) as source, parquet.ParquetFile(source) as file:
         chosen = columns_of(path, file.schema_arrow.names)
         groups = map(file.metadata.row_group, range(file.metadata.num_row_groups))
         check_memory(path, sum(group.total_byte_size for group in groups), "its columns")
@@ -88,7 +87,7 @@ def from_csv(path: Path) -> Result:
 
     check_memory(path, path.stat().st_size, "its columns")
     convert = csv.ConvertOptions(column_types={"id": pa.large_string()}, null_values=[])
-    with pa.OSFile(os.fsencode(path)) as file:
+    with arrow_file(path) as file:
         table = csv.read_csv(file, convert_options=convert)
     chosen = columns_of(path, table.column_names)
     ids = pc.replace_substring_regex(table["id"], "^'" + FORMULA.removeprefix("^"), r"\1")

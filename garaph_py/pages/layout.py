@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from ..errors import ParameterError
 from ..graph.vertex_set import WORD
+from ..system.arguments import is_count
 
 PAGE_EDGES = 1 << 26
 """Default bound on a page's edges: tens of milliseconds of work for a few cores, so that the gap between two pages
@@ -94,7 +95,7 @@ def check_page_edges(page_edges: int) -> int:
     ParameterError
         If it is not a positive int.
     """
-    if isinstance(page_edges, bool) or not isinstance(page_edges, (int, np.integer)) or page_edges < 1:
+    if not is_count(page_edges) or page_edges < 1:
         raise ParameterError(f"page_edges={page_edges!r}: give a positive number of edges")
     return int(page_edges)
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import ParameterError
+from ..system.arguments import is_count
 
 ALL = "all"
 """The value of `gpus` for as many as there are."""
@@ -49,8 +50,3 @@ def numbers_of(asked: Asked, there: int) -> Sequence[int]:
 def is_one(asked: Asked) -> bool:
     """Whether no more than one GPU is asked for."""
     return asked is None or asked == 1 or (isinstance(asked, tuple) and len(asked) == 1)
-
-
-def is_count(value: object) -> bool:
-    """Whether `value` is a whole number, 0 or more."""
-    return isinstance(value, (int, np.integer)) and not isinstance(value, bool) and bool(value >= 0)

@@ -273,8 +273,7 @@ class History:
     def add(
         self, called: Hashable, way: Way, placed: Hashable, measured: Measured, vertices: int, ordering: float = 0.0
     ) -> None:
-        """Add a call of the kind `called`; `ordering` are those of its seconds in which the CPU ordered edge values by
-        source.
+        """Add a call of the kind `called`, in which the CPU took `ordering` seconds to order edge values by source.
 
         The first call on the CPU, and calls that copy the graph to a GPU, make what later ones find. So of their time
         only the iterations count.

@@ -26,9 +26,9 @@ from ..graph import Graph
 from ..native.threads import check_threads
 from ..pages.layout import check_page_edges
 from ..program import BoundProgram
-from ..system.arguments import explained
+from ..system.arguments import explained, is_count
 from ..system.sizes import parse_bytes
-from .gpus import Asked, is_count, is_one, parse_gpus
+from .gpus import Asked, is_one, parse_gpus
 
 ANY = "auto"
 """The value of an option that leaves the choice to the run."""

@@ -27,10 +27,10 @@ from ..experiment.tables import read_rows
 from ..graph.shape import Shape
 from ..io.formats.format import malformed
 from ..program.sources import vertices_of
-from ..runtime.gpus import is_count
-from ..runtime.options import ANY, HYBRID, RunOptions
+from ..runtime.options import ANY, HYBRID, MODES, RunOptions
 from ..runtime.plan import is_synchronous
 from ..runtime.speeds import GPU_EDGE_BYTES
+from ..system.arguments import is_count
 from ..system.sizes import parse_bytes
 from .workload import Traits, Workload, activities_of, bind_for_types, device_bytes, even_offsets
 
@@ -155,8 +155,9 @@ def read_results(folder: str | os.PathLike[str], trusted: Collection[str] = ()) 
         "copy_rate": copy_rate_of(machine), "speeds": speeds_of(machine), "peer_rate": peer_rate_of(machine),
     }  # fmt: skip
     with malformed(Path(folder), "its tables are not those of an experiment of runs; measure anew"):
+        for row in iterations:
+            amount(row["seconds"])
         found = [replace(run, **rates) for run in recorded_runs(results, iterations)]
-        _ = [run.seconds for run in found]
     if not found:
         raise ParameterError(
             f"{folder}: has no completed run with raw edges; measure some, with sync = false if a CPU finds "
@@ -358,8 +359,9 @@ def amount(given: Any) -> float:
 
 def check_row(row: Record) -> None:
     """Check the values of an iteration that a table or a trace has; raises a TypeError or ValueError."""
-    for name in ("mode", "device"):
-        text(row[name])
+    for name, known in (("mode", MODES), ("device", (CPU, GPU, BOTH))):
+        if row[name] not in known:
+            raise ValueError(f"{row[name]!r} is no {name}")
     for name in ("number", "active", "edges"):
         whole(row.get(name, 0), 0)
     for name in ("f", "seconds", "to_device", "from_device", "pages", "pages_skipped"):

@@ -63,7 +63,7 @@ def read_trace(path: str | os.PathLike[str], engine: str | None = None) -> Recor
         If the run was under such a policy, and the user names no engine.
     """
     path = Path(path)
-    if not path.exists() or path.is_dir():
+    if not os.path.exists(path) or os.path.isdir(path):
         raise FormatError(path, no_such_file(path, WRITE_ONE, ".json"))
     with malformed(path, f"is not a trace of garaph; {WRITE_ONE}"):
         document = json.loads(path.read_bytes())
@@ -104,6 +104,7 @@ def traced(facts: Record, events: list[Record], engine: str) -> RecordedRun:
     name, asked = text(facts["program"]), facts.get("options", {})
     n, m = (whole(facts[count], 0) for count in ("vertices", "edges"))
     everybody, relaxes, synchronous, priority, directed, pushes = (flag(facts[one]) for one in FLAGS)
+    nearby = None if facts.get("graph_nearby") is None else flag(facts["graph_nearby"])
     done, ends_late, deltas = (flag(facts.get(one, False)) for one in LATER_FLAGS)
     traits = Traits(
         name, whole(facts["value_bytes"], 0), whole(facts["edge_value_bytes"], 0), everybody, relaxes, synchronous,
@@ -118,7 +119,7 @@ def traced(facts: Record, events: list[Record], engine: str) -> RecordedRun:
     workload = Workload(
         traits, n, m, even_offsets(n, m), tuple(activities_of(rows, m)), width, vertex_bytes,
         pushes=pushes, kernels=kernel_costs(kernels, m), known_shape=shape_in(facts, n, m),
-        known_nearby=facts.get("graph_nearby"), directed=directed,
+        known_nearby=nearby, directed=directed,
         page_edges=int(asked["page_edges"]) if "page_edges" in asked else None,
     )  # fmt: skip
     device = device_of(facts["device"], rows)

@@ -65,8 +65,13 @@ def explained(
 
 
 def is_flag(value: object) -> bool:
-    """Whether a value is True or False, or what Python and NetworkX use for them."""
-    return value is None or (isinstance(value, (int, np.bool_)) and value in (0, 1))
+    """Whether a value is True or False, or stands for one: 0, 1 or None."""
+    return value is None or (isinstance(value, (int, np.integer, np.bool_)) and value in (0, 1))
+
+
+def is_count(value: object) -> bool:
+    """Whether `value` is a whole number, 0 or more."""
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool) and bool(value >= 0)
 
 
 def misfit(

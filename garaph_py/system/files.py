@@ -9,11 +9,12 @@ import hashlib
 import itertools
 import os
 import re
+import stat
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from ..errors import ParameterError, nearest
 from .urls import is_url, url_of
@@ -23,12 +24,12 @@ REMOVAL_SECONDS = 0.01
 LOOK_SECONDS = 0.002
 """Seconds between two looks at a lock that another process holds."""
 MOST_PREFIX = 200
-"""Bytes of a file's name that its temporary files have in theirs at most: a name may have 255 in all, and theirs has 18
-more."""
+"""Longest name of a file, in bytes, that the names of its temporary files repeat; they add 18 bytes, and a name has 255
+at most."""
 NOT_REGULAR = "is a device, a pipe or a socket, which a file would replace; name a file"
 """The problem of a place at which no file can be written."""
 NO_FILE = "is a pipe or a device, which cannot be read twice; write it to a file first"
-"""The problem of a path to something else than a file or a directory, where a file is needed."""
+"""The problem of a path to something other than a file or a directory, where a file is needed."""
 MOST_COMPARED = 1000
 """Names of files among which the nearest to a misspelt one is looked for; this many take about 20 ms."""
 
@@ -43,28 +44,38 @@ def check_place(path: str | os.PathLike[str], name: str) -> None:
     """
     if not isinstance(path, (str, os.PathLike)):
         raise ParameterError(f"{name}={path!r}: give the name of a file")
-    target = Path(os.path.realpath(path))
-    if os.path.isdir(target):
-        raise ParameterError(f"{name} {path}: is a directory; name a file")
-    if not os.path.isdir(target.parent):
-        raise ParameterError(f"{name} {no_directory(path, target.parent)}")
-    if not is_replaceable(target):
-        raise ParameterError(f"{name} {path}: {NOT_REGULAR}")
-    if not os.access(target.parent, os.W_OK | os.X_OK):
-        raise ParameterError(f"{name} {path}: {target.parent} cannot be written; choose another place")
     try:
-        with contextlib.suppress(FileNotFoundError):
-            os.stat(target)  # refuses a name that is too long
-        handle, temporary = new_partial(target)
+        handle, temporary = new_partial(place_of(path))
+    except ParameterError as error:
+        raise ParameterError(f"{name} {error}") from None
     except OSError as error:
-        raise ParameterError(f"{name} {path}: {error.strerror}; choose another place or name") from None
+        raise ParameterError(f"{name} {path}: {error.strerror}; choose another place") from None
     os.close(handle)
     os.unlink(temporary)
 
 
-def is_replaceable(target: Path) -> bool:
-    """Whether a file can take the place of what is there: a regular file, or nothing."""
-    return os.path.isfile(target) or not os.path.exists(target)
+def place_of(path: str | os.PathLike[str]) -> Path:
+    """The real path of an output at `path`: that of a regular file, or of nothing, in a directory.
+
+    Raises
+    ------
+    ParameterError
+        If it is anything else.
+    """
+    kind = stat.S_IFREG
+    try:
+        target = Path(os.path.realpath(path))  # a symbolic link stays a link
+        with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+            kind = stat.S_IFMT(os.stat(target).st_mode)
+    except (OSError, ValueError) as error:  # ValueError: a name that no file can have
+        raise ParameterError(f"{path}: {getattr(error, 'strerror', None) or error}; choose another name") from None
+    if kind == stat.S_IFDIR:
+        raise ParameterError(f"{path}: is a directory; name a file")
+    if not os.path.isdir(target.parent):
+        raise ParameterError(no_directory(path, target.parent))
+    if kind != stat.S_IFREG:
+        raise ParameterError(f"{path}: {NOT_REGULAR}")
+    return target
 
 
 def new_partial(target: Path) -> tuple[int, str]:
@@ -83,6 +94,13 @@ def no_directory(path: str | os.PathLike[str], parent: Path) -> str:
     if is_url(path):
         return f"{url_of(path)}: nothing can be written at URLs; give a path on this machine"
     return f"{path}: there is no directory {parent}; make it first"
+
+
+def arrow_file(path: str | os.PathLike[str]) -> Any:
+    """The file at `path`, open for pyarrow, which itself takes no names but those in UTF-8."""
+    import pyarrow as pa
+
+    return pa.OSFile(os.fsencode(path))
 
 
 def is_same_file(one: str | os.PathLike[str], other: str | os.PathLike[str]) -> bool:
@@ -152,13 +170,7 @@ def write_whole(path: str | os.PathLike[str], write: Callable[[IO[bytes]], None]
         If the file cannot be written there; or if it has been written, and a loss of power may undo that. The message
         says which.
     """
-    target = Path(os.path.realpath(path))  # a symbolic link stays a link
-    if target.is_dir():
-        raise ParameterError(f"{path}: is a directory; name a file")
-    if not target.parent.is_dir():
-        raise ParameterError(no_directory(path, target.parent))
-    if not is_replaceable(target):
-        raise ParameterError(f"{path}: {NOT_REGULAR}")
+    target = place_of(path)
     remove_leftovers(target)
     try:
         handle, name = new_partial(target)

@@ -473,10 +473,14 @@ def test_what_cannot_be_written_fails_before_the_graph_is_read(
     status, _, err = garaph("run", "PageRank", "no-such-graph", option, "/no/such/folder/file.csv")
     assert status == 1
     assert err == f"error: {option} /no/such/folder/file.csv: there is no directory /no/such/folder; make it first\n"
-    monkeypatch.setattr(os, "access", lambda *_: False)
+
+    def denied(**_: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("tempfile.mkstemp", denied)
     status, _, err = garaph("run", "PageRank", "no-such-graph", option, tmp_path / "file.csv")
     assert status == 1
-    assert "cannot be written; choose another place" in err
+    assert "file.csv: Permission denied; choose another place" in err
 
 
 def test_a_directory_keeps_to_little_memory_by_the_command(garaph: Shell, tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import pytest
 import garaph_py as gp
 from garaph_py.errors import FormatError, ParameterError
 from garaph_py.graph.ids import IntegerIds, StringIds, VertexIds
+from garaph_py.output.files import WRITERS
 from garaph_py.output.history import History
 from garaph_py.output.result import Result
 from garaph_py.output.saved import read_result
@@ -104,8 +105,9 @@ def test_foreign_and_damaged_files(tmp_path):
         read_result(tmp_path / "x.tsv")
 
 
-@pytest.mark.parametrize("suffix", ["csv", "parquet", "npy"])
-def test_names_may_have_any_bytes(tmp_path, suffix):
-    path = Path(os.fsdecode(os.fsencode(tmp_path) + b"/b\xff." + suffix.encode()))
-    getattr(result([0.5, 2.0, 1.0, -1.0]), f"to_{suffix}")(path)
-    assert read_result(path).column().tolist() == [0.5, 2.0, 1.0, -1.0]
+@pytest.mark.parametrize(("suffix", "writer"), WRITERS.items())
+def test_names_may_have_any_bytes(tmp_path, suffix, writer):
+    path = Path(os.fsdecode(os.fsencode(tmp_path) + b"/b\xff" + suffix.encode()))
+    table = gp.run_many(gp.apps.BFS, gp.from_edges([0, 1], [1, 2]), [0])
+    getattr(table if writer == "to_ipc" else table[0], writer)(path)
+    assert read_result(path).column().tolist() == [0, 1, 2]

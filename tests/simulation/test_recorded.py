@@ -70,7 +70,8 @@ def test_a_run_names_as_many_gpus_as_it_uses(devices_for, graph_of, count):
 def test_runs_that_may_push_deltas_are_left_out(result, device, engine, mode, left):
     result |= {"combination": 0, "repeat": 0, "error": None, "encoding_used": "raw", "device_used": device}
     result |= {"program": "DeltaPageRank", "device": device, "engine": engine, "mode": mode, "gather": "segmented"}
-    row = {"device_used": device, "mode_used": "pull", "iteration": 0, "f": 1.0, "active": 3, "edges": 10}
+    processor = "both" if device == "hybrid" else device
+    row = {"device_used": processor, "mode_used": "pull", "iteration": 0, "f": 1.0, "active": 3, "edges": 10}
     assert len(list(recorded_runs([result], [row | {"combination": 0, "repeat": 0}]))) == left
 
 

@@ -106,6 +106,10 @@ def set_span(document, name, value):
     next(event for event in document["traceEvents"] if event["ph"] == "X")[name] = value
 
 
+def set_argument(document, name, value):
+    next(event for event in document["traceEvents"] if event["ph"] == "X")["args"][name] = value
+
+
 def set_track(document, name, value):
     next(event["args"] for event in document["traceEvents"] if event["name"] == "thread_name")[name] = value
 
@@ -114,7 +118,8 @@ def set_track(document, name, value):
     (set_fact, "edges", -5), (set_fact, "vertices", 2.5), (set_fact, "threads", "x"), (set_fact, "threads", 0),
     (set_fact, "program", [0]), (set_fact, "pushes", "BFS"), (set_fact, "directed", 0.5), (set_fact, "done", 1e-9),
     (set_fact, "graph_turns", "cpu"), (set_fact, "graph_near", {}), (set_fact, "graph_irregular", [1]),
-    (set_fact, "gpu_memory", -1), (set_span, "dur", -1.0), (set_span, "dur", "long"),
+    (set_fact, "gpu_memory", -1), (set_span, "dur", -1.0), (set_argument, "device", "tpu"),
+    (set_span, "name", "0: glide"), (set_fact, "graph_nearby", "x"), (set_span, "dur", "long"),
     (set_fact, "program", None), (set_fact, "options", 3), (set_span, "name", 7), (set_track, "name", 7),
 ])  # fmt: skip
 def test_a_damaged_trace_is_refused(policies, change, name, value):

@@ -85,7 +85,7 @@ def test_flags_are_true_or_false(value):
     graph = gp.from_edges([0, 1], [1, 2])
     with pytest.raises(ParameterError, match=r"normalized=.*: give True or False"):
         gp.algorithms.betweenness_centrality(graph, normalized=value)
-    for fine in (True, False, np.True_, None, 0, 1):
+    for fine in (True, False, np.True_, None, 0, 1, np.int64(1)):
         gp.algorithms.betweenness_centrality(graph, normalized=fine)
 
 

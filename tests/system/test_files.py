@@ -118,6 +118,14 @@ def test_names_may_be_as_long_as_the_system_allows(tmp_path, length):
 
 
 def test_a_place_where_no_file_can_be_made_is_found_out_at_once(tmp_path):
-    with pytest.raises(ParameterError, match=r"output .*: File name too long; choose another place or name"):
+    with pytest.raises(ParameterError, match=r"output .*: File name too long; choose another name"):
         check_place(tmp_path / ("x" * 256), "output")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("name", ["x" * 256, "a\0b", "\ud800"])
+def test_names_that_no_file_can_have(tmp_path, name):
+    for call in (lambda: check_place(tmp_path / name, "output"), lambda: write_whole(tmp_path / name, print)):
+        with pytest.raises(ParameterError, match="choose another name"):
+            call()
     assert not list(tmp_path.iterdir())

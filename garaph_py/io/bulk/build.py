@@ -466,8 +466,8 @@ def check_disks(needs: Mapping[Path, int], there: Mapping[Path, int]) -> None:
 
 
 def disk_full(folder: Path, needed: int, cause: OSError | None = None) -> DiskFullError:
-    """The error of a disk that has no room for so many bytes, 0 if nobody knows how many; its cause may be a quota or a
-    limit of file sizes, too."""
+    """The error of a disk that has no room for the bytes `needed`, 0 if unknown. The `cause` tells a full disk from a
+    quota or a limit on file sizes."""
     disk = folder.resolve()
     while not disk.is_mount():
         disk = disk.parent

@@ -25,6 +25,8 @@ DATA_LINE = re.compile(rb"^[ \t]*+([^ \t\n#%][^\n]*)", re.MULTILINE)
 """A line that is neither empty nor a comment, from its beginning on, and what follows its first blanks."""
 INTEGER = re.compile(r"-?[0-9]+")
 BLANKS = re.compile("[ \t]+")
+TOO_LARGE = "weight {} does not fit a float64; use a smaller number, or inf"
+"""The problem of a line with a number that would become infinite."""
 QUOTING = (",", ";")
 """Separators with which fields may be in double quotes."""
 
@@ -91,7 +93,7 @@ class Layout:
                 "read without weights (weights=False, --no-weights)"
             )
         if self.weight is not None and is_too_large(found[self.weight]):
-            return f"weight {shortened(found[self.weight], 40)} does not fit a float64; use a smaller number, or inf"
+            return TOO_LARGE.format(shortened(found[self.weight], 40))
         return None
 
 
@@ -172,8 +174,8 @@ def find_layout(path: Path, text: bytes, options: ReadOptions, line: int) -> tup
         source, target, weight = 0, 1, third_column(path, rows[0], options.weights, line)
         if weight is not None and len(names) > 3:
             log.warning(
-                "%s: the third of %d columns was read as weights, and later ones were left out; if others hold them, "
-                "name the columns in a header line", path, len(names),
+                "%s: the third of %d columns was read as weights, and the later ones were ignored; if another column "
+                "holds the weights, name the columns in a header line", path, len(names),
             )  # fmt: skip
     whole = weight is None or all(INTEGER.fullmatch(row[weight]) for row in rows if len(row) == len(names))
     strings = not (is_id(rows[0][source]) and is_id(rows[0][target]))

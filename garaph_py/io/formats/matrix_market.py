@@ -36,7 +36,7 @@ from .format import (
     joined,
     shortened,
 )
-from .layout import Layout, data_lines
+from .layout import TOO_LARGE, Layout, data_lines, is_number, is_too_large
 from .lists import checked, undirected_graph
 from .streams import compressing, find_line, line_number, text_blocks, uncompressed_size
 from .text import Columns, parsed
@@ -78,6 +78,9 @@ class EntryLayout(Layout):
     """The layout of the lines of entries."""
 
     def problem(self, line: bytes) -> str:
+        for number in line.decode("utf-8", "replace").split()[2:]:
+            if is_number(number) and is_too_large(number):
+                return TOO_LARGE.format(shortened(number, 40))
         return f"not an entry; write ROW COLUMN{' VALUE' * (self.columns - 2)}, in numbers"
 
 

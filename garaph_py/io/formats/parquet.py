@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Generator, Iterator
+from contextlib import ExitStack
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -16,7 +16,7 @@ from ...errors import FormatError
 from ...graph.columns import encoded, numbers_of
 from ...graph.edges import edge_schema, record_batch
 from ...graph.graph import Graph
-from ...system.files import write_whole
+from ...system.files import arrow_file, write_whole
 from .batches import edge_batches, need_edges
 from .columns import Table
 from .format import (
@@ -66,14 +66,13 @@ def stream_table(
 
 
 def parquet_parts(path: Path, options: ReadOptions, listener: events.Listener) -> Parts:
-    import pyarrow as pa
     from pyarrow import parquet
 
     problem = UNREADABLE.format("Parquet")
-    with malformed(path, problem):
-        source = pa.OSFile(os.fsencode(path))  # a name may have any bytes
-        file = parquet.ParquetFile(source, buffer_size=READ_AHEAD, pre_buffer=False)  # else it reads whole row groups
-    with source, file:
+    with ExitStack() as opened:
+        with malformed(path, problem):
+            source = opened.enter_context(arrow_file(path))
+            file = parquet.ParquetFile(source, buffer_size=READ_AHEAD, pre_buffer=False)  # else it reads row groups
         rows = file.metadata.num_rows
         with malformed(path, problem):
             names = edge_columns(path, file.schema_arrow, options)
@@ -118,12 +117,11 @@ def rows_at_a_time(path: Path, schema: Any, names: list[str], chunks: list[Chunk
 
 def parquet_buffers(path: Path, options: ReadOptions) -> Buffers:
     """The memory for pages, and what is read ahead."""
-    import pyarrow as pa
     from pyarrow import parquet
 
     with (
         malformed(path, UNREADABLE.format("Parquet")),
-        pa.OSFile(os.fsencode(path)) as source,
+        arrow_file(path) as source,
         parquet.ParquetFile(source) as file,
     ):
         names = edge_columns(path, file.schema_arrow, options)
@@ -144,7 +142,7 @@ def arrow_parts(path: Path, options: ReadOptions, listener: events.Listener) -> 
 
     problem = UNREADABLE.format("Arrow")
     with malformed(path, problem):
-        file = pa.OSFile(os.fsencode(path))
+        file = arrow_file(path)
     with file:
         with malformed(path, problem):
             size = file.size()

@@ -287,7 +287,7 @@ def are_too_large(values: Array, text: bytes, layout: Layout) -> bool:
     if not len(infinite):
         return False
     (written,) = table_of(text, layout, {str(layout.weight): pa.string()}).columns
-    return any(map(is_too_large, written.take(pa.array(infinite)).to_pylist()))
+    return any(map(is_too_large, written.take(pa.array(infinite)).unique().to_pylist()))
 
 
 def line_count(block: bytes) -> int:

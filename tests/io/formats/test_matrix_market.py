@@ -165,3 +165,10 @@ def test_random_files(tmp_path, name, contents):
 def test_changed_files(tmp_path, name, data):
     asked = {"directed": data.draw(st.sampled_from([None, False]))}
     read_or_typed_error(tmp_path / name, data.draw(changed(SAMPLES[name])), **asked)
+
+
+def test_values_that_no_float_holds(tmp_path):
+    header = "%%MatrixMarket matrix coordinate real general\n2 2 1\n"
+    (tmp_path / "m.mtx").write_text(header + "1 2 1e400\n")
+    with pytest.raises(FormatError, match=r"line 3 .*: weight 1e400 does not fit a float64"):
+        read(tmp_path / "m.mtx")

@@ -284,7 +284,7 @@ def test_pairs_are_what_a_slow_reader_reads(text):
 def test_columns_that_are_left_out_are_reported(tmp_path, caplog):
     (tmp_path / "edges.tsv").write_text("1 2 3 4 5\n")
     assert read(tmp_path / "edges.tsv").edge_dtype == np.int64
-    assert "the third of 5 columns was read as weights, and later ones were left out" in caplog.text
+    assert "the third of 5 columns was read as weights, and the later ones were ignored" in caplog.text
     caplog.clear()
     read(tmp_path / "edges.tsv", weights=False)
     assert not caplog.text
