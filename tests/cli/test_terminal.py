@@ -100,7 +100,7 @@ def test_letters_that_the_terminal_lacks(tmp_path: Path, encoding: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+@pytest.mark.parametrize("closed", ["2>&-", "<&- >&- 2>&-"])
 def test_a_run_whose_streams_are_closed_writes_its_files(tmp_path: Path, closed: str) -> None:
     (tmp_path / "edges.txt").write_text("1 2\n2 1\n")
     command = f"{sys.executable} -m garaph_py run PageRank edges.txt --output ranks.csv {closed}"

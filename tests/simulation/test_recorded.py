@@ -1,12 +1,9 @@
 """Runs as tables have them."""
 
-import shutil
-
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from garaph_py import experiment
 from garaph_py.errors import FormatError
 from garaph_py.graph.shape import Shape
 from garaph_py.simulation.recorded import gpus_of, read_results, recorded_of, recorded_runs
@@ -104,14 +101,21 @@ def test_whether_the_graph_is_directed_is_in_the_table(result):
     assert recorded_of(result | {"graph": "rmat:8:symmetric"}, []).workload == undirected
 
 
-@pytest.fixture(scope="module")
-def tables(tmp_path_factory):
+@pytest.fixture
+def tables(result, tmp_path):
     """The folder of an experiment with one run of two iterations."""
-    folder = tmp_path_factory.mktemp("spec")
-    spec = '[sweep]\nprogram = "PageRank"\ngraph = "rmat:6:4"\ndevice = "cpu"\nencoding = "raw"\niterations = 2\n'
-    (folder / "spec.toml").write_text(spec)
-    experiment.run(experiment.read(folder / "spec.toml"), folder / "out")
-    return folder / "out"
+    done = result | {"combination": 0, "repeat": 0, "error": None, "encoding_used": "raw", "device_used": "cpu"}
+    shape = {"graph_lists": 90, "graph_turns": 80, "graph_near": 0.5, "graph_far": 0.25, "graph_imbalance": 1.0}
+    row = {"combination": 0, "repeat": 0, "device_used": "cpu", "mode_used": "pull", "f": 1.0, "seconds": 0.5}
+    rows = [row | {"iteration": number, "active": 100, "edges": 10} for number in (0, 1)]
+    for name, table in (("results", [done | shape]), ("iterations", rows)):
+        parquet.write_table(pa.Table.from_pylist(table), tmp_path / f"{name}.parquet")
+    return tmp_path
+
+
+def test_the_runs_of_a_folder(tables):
+    (run,) = read_results(tables)
+    assert (run.seconds, run.threads, len(run.rows)) == (1.0, 2, 2)
 
 
 @pytest.mark.parametrize(("table", "column", "value"), [
@@ -121,11 +125,10 @@ def tables(tmp_path_factory):
     ("iterations", "seconds", float("nan")), ("iterations", "seconds", -1.0), ("iterations", "mode_used", ["pull"]),
     ("iterations", "active", -1), ("iterations", "iteration", 0.5),
 ])  # fmt: skip
-def test_damaged_tables_are_refused(tables, tmp_path, table, column, value):
-    shutil.copytree(tables, tmp_path / "out")
-    path = tmp_path / "out" / f"{table}.parquet"
+def test_damaged_tables_are_refused(tables, table, column, value):
+    path = tables / f"{table}.parquet"
     found = parquet.read_table(path)
     changed = pa.array([value] * len(found))
     parquet.write_table(found.set_column(found.column_names.index(column), column, changed), path)
     with pytest.raises(FormatError, match="its tables are not those of an experiment of runs; measure anew"):
-        read_results(tmp_path / "out")
+        read_results(tables)
