@@ -13,7 +13,7 @@ from ..graph.arguments import check_graph
 from ..native import Kernel, PerCall
 from ..output.result import Result
 from ..runtime.options import ANY
-from ..system.arguments import explained
+from ..system.arguments import explained, is_count
 from . import dijkstra
 from .dependencies import summed_dependencies
 from .dijkstra import has_lengths
@@ -145,10 +145,9 @@ def betweenness_centrality(
         If `k` is not a number of vertices that the graph has, or `seed` is not a whole number, 0 or more.
     GraphError
         With `weight`, if an edge value is 0 or less, infinite, NaN, or so large that distances are not exact. If vertex
-        programs would run: if the graph has parallel edges;
-        with `weight`, if all shortest paths to a vertex end with edges so short that they do not change a distance in
-        float64, or if a directed graph is on disk without values of out-edges; if the edges are on disk, and the graph
-        was opened with too little memory to read them.
+        programs would run: if the graph has parallel edges; with `weight`, if all shortest paths to a vertex end with
+        edges so short that they do not change a distance in float64, or if a directed graph is on disk without values
+        of out-edges; if the edges are on disk, and the graph was opened with too little memory to read them.
     DeviceError
         If `device` is ``"gpu"`` or ``"hybrid"``, and no GPU can be used.
 
@@ -211,7 +210,7 @@ def chosen_sources(n: int, k: Any, random: np.random.Generator) -> Array:
     """
     if k is None:
         return np.arange(n)
-    if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or not 1 <= k <= n:
+    if not is_count(k) or not 1 <= k <= n:
         raise ParameterError(f"k={k!r}: give a number of sources from 1 to {n}, the number of vertices")
     return np.sort(random.choice(n, k, replace=False))
 

@@ -11,7 +11,7 @@ from ..errors import GraphError, ParameterError
 from ..graph import Graph
 from ..native import Kernel
 from ..native.threads import bounds_of
-from ..system.arguments import explained
+from ..system.arguments import explained, is_count
 from ..system.memory import TooLittleMemoryError, available_memory
 from ..system.sizes import show_bytes
 from .in_memory import check_in_memory, in_memory
@@ -215,7 +215,7 @@ def random_walks(
 
 def check_walk(length: Any, p: Any, q: Any) -> None:
     """Refuse numbers of steps, and parameters of node2vec, that no walk can have."""
-    if isinstance(length, bool) or not isinstance(length, (int, np.integer)) or length < 0:
+    if not is_count(length):
         raise ParameterError(f"length={length!r}: give a number of steps, 0 or more")
     for name, value in (("p", p), ("q", q)):
         positive(value, "random_walks", name)

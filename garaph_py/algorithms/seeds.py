@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import ParameterError
+from ..system.arguments import is_count
 
 
 def generator(seed: Any) -> np.random.Generator:
@@ -17,6 +18,6 @@ def generator(seed: Any) -> np.random.Generator:
     ParameterError
         If `seed` is neither None nor a whole number of 0 or more.
     """
-    if seed is not None and (isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0):
+    if seed is not None and not is_count(seed):
         raise ParameterError(f"seed={seed!r}: give a whole number, 0 or more")
     return np.random.default_rng(seed)

@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-import numpy as np
-
 from ..errors import ParameterError
+from ..system.arguments import is_count
 
 SHARE = 0.02
 """Maximum share of a run's time for checkpoints, if the user does not choose an interval."""
@@ -40,7 +39,7 @@ def parse_every(every: int | str | None) -> Every:
     """
     if every is None:
         return Every()
-    if isinstance(every, (int, np.integer)) and not isinstance(every, bool) and every > 0:
+    if is_count(every) and every > 0:
         return Every(iterations=int(every))
     if every == PAGE:
         return Every(iterations=1, pages=True)

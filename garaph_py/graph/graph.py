@@ -13,7 +13,7 @@ from ..codec.arrays import PACKED, RAW
 from ..errors import GraphError, ParameterError
 from ..native import reuse
 from ..native.threads import ThreadPool
-from ..system.arguments import explained
+from ..system.arguments import explained, is_count
 from .adjacency import Adjacency
 from .arrays import GraphArrays
 from .edges import edge_batches, edge_schema, record_batch
@@ -455,7 +455,7 @@ class Graph:
         """
         import pyarrow as pa
 
-        if isinstance(rows, bool) or not isinstance(rows, (int, np.integer)) or rows < 1:
+        if not is_count(rows) or rows < 1:
             raise ParameterError(f"rows={rows!r}: give a number of edges, 1 or more")
         schema = edge_schema(self.ids, self.edge_dtype)
         batches = edge_batches(self._arrays.in_edges, self.directed, int(rows))

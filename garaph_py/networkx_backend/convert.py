@@ -70,11 +70,14 @@ def convert_from_nx(
     return ConvertedGraph(nodes, rows, graph.is_directed(), lists.several, attribute)
 
 
+def class_of(parallel: bool, directed: bool) -> type[nx.Graph]:
+    """NetworkX's class of graphs with parallel edges, or with directions."""
+    return ((nx.Graph, nx.DiGraph), (nx.MultiGraph, nx.MultiDiGraph))[parallel][directed]  # type: ignore[no-any-return]
+
+
 def has_own_ways(graph: Any) -> bool:
     """Whether a graph's class overrides one of `WAYS`."""
-    kind = nx.MultiGraph if graph.is_multigraph() else nx.Graph
-    if graph.is_directed():
-        kind = nx.MultiDiGraph if graph.is_multigraph() else nx.DiGraph
+    kind = class_of(graph.is_multigraph(), graph.is_directed())
     return any(getattr(type(graph), name, None) is not getattr(kind, name) for name in WAYS if hasattr(kind, name))
 
 
@@ -151,8 +154,7 @@ def convert_to_nx(result: Any, *, name: str | None = None, graph_name: str | Non
     if given.graph.ids.are_internal:
         sources, targets = ([given.nodes[vertex] for vertex in ends] for ends in (sources, targets))
     parallel = given.is_multigraph() or len(set(zip(sources, targets, strict=True))) < len(sources)
-    kinds = (nx.MultiGraph, nx.MultiDiGraph) if parallel else (nx.Graph, nx.DiGraph)
-    made = kinds[given.is_directed()]()
+    made = class_of(parallel, given.is_directed())()
     made.add_nodes_from(given.nodes)
     if given.graph.edge_dtype is None:
         made.add_edges_from(zip(sources, targets, strict=True))

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from ..errors import ParameterError, printable
 from ..graph import VertexIds
 from ..program.elsewhere import Elsewhere
+from ..system.arguments import is_count
 from ..system.files import write_whole
 from .files import check_suffix, write_csv, write_parquet
 from .lookup import Lookup
@@ -271,7 +272,7 @@ class Result:
 
     def _order(self, k: int, name: str, smallest: bool) -> Array:
         """The internal ids of the vertices that `top` gives."""
-        if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or k < 0:
+        if not is_count(k):
             raise ParameterError(f"top({k!r}): give a number of vertices, 0 or more")
         values = self._raw(name)
         unreached = np.zeros(len(values), np.bool_)

@@ -8,7 +8,7 @@ import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeGuard, TypeVar
 
 import numpy as np
 
@@ -69,7 +69,7 @@ def is_flag(value: object) -> bool:
     return value is None or (isinstance(value, (int, np.integer, np.bool_)) and value in (0, 1))
 
 
-def is_count(value: object) -> bool:
+def is_count(value: object) -> TypeGuard[int]:
     """Whether `value` is a whole number, 0 or more."""
     return isinstance(value, (int, np.integer)) and not isinstance(value, bool) and bool(value >= 0)
 
