@@ -230,7 +230,7 @@ def dependencies_by_length(call: Call, sources: Array, endpoints: bool) -> tuple
 def has_lengths(graph: Any, wanted: bool, function: str, least: float, added: int = 1) -> bool:
     """Whether edge values are lengths in a call of `function`: they are `wanted`, and there are some.
 
-    The function adds up so many distances.
+    `added` is how many distances the function adds up.
 
     Raises
     ------

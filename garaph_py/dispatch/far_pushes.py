@@ -14,7 +14,7 @@ from ..executor.far_lists import FarLists
 from .push_cost import LEAST_EDGES
 
 LEAST_MOVING = 1 / 2
-"""Share of a push's seconds that count as moving edges at least, however fast it should have followed them. A guess."""
+"""Least share of a push's seconds that counts as moving edges, even if following them should take longer. A guess."""
 
 
 class FarPushes(NamedTuple):

@@ -236,7 +236,7 @@ def device_time(seen: Observation) -> float:
 
 
 def saving(seen: Observation, alpha: float) -> float:
-    """What the faster processor saves in an iteration, in the same units, if T_CPU / T_GPU is `alpha`."""
+    """What the faster processor saves in an iteration, in units of `device_time`, if T_CPU / T_GPU is `alpha`."""
     return abs(alpha - 1) * device_time(seen)
 
 

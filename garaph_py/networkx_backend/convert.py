@@ -94,7 +94,7 @@ def numbers(lists: Lists, attribute: Any, default: Any, directed: bool) -> Array
     Raises
     ------
     NotImplementedError
-        If it has values that are no finite numbers of at most 64 bits, or a sum of them may not be one.
+        If it has values that are not finite numbers of at most 64 bits, or whose sum may not be one.
     """
     found = lists.numbers(attribute, default)
     values, mixed = (found.values, found.are_mixed) if found else numbers_of(lists.attribute(attribute, default))

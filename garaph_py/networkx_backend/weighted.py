@@ -87,7 +87,7 @@ class Settled(NamedTuple):
         The sources and the other vertices within the cutoff, the nearest first. It is NetworkX's order if the graph is
         converted.
     parents : ndarray, shape (n,), or None
-        The vertex before on NetworkX's path to each of these; None if the graph is not converted.
+        The vertex before each of these on NetworkX's path to it; None if the graph is not converted.
     """
 
     graph: Graph
@@ -98,7 +98,7 @@ class Settled(NamedTuple):
 
 
 def settled(G: BackendGraph, graph: Graph, distance: Array, sources: list[int], cutoff: float | None = None) -> Settled:
-    """What a search found with these distances, up to the cutoff."""
+    """The search that found these distances, up to the cutoff."""
     reached = reached_by(distance, cutoff)
     reached[sources] = True
     parents: Array | None = None

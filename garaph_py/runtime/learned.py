@@ -107,7 +107,7 @@ class Learned:
 
 
 def of_host(rates: dict[str, float]) -> dict[str, float]:
-    """Those of the rates that are the same whatever GPU there is: of the CPU, and of disks."""
+    """The rates that do not depend on the GPU: those of the CPU and of disks."""
     return {name: rate for name, rate in rates.items() if name.startswith(("cpu_", "disk_"))}
 
 

@@ -53,7 +53,7 @@ threads (docs/results/gpu.md, "What `auto` chooses")."""
 UNKNOWN_SEARCH = 0.9
 """The first search on a graph may reach few vertices. So its expected time on the CPU is multiplied by this, the share
 of searches that reach most of the graph, before it counts against preparing the GPU. With 0.5, the first BFS over
-linux-symrefs took the CPU, and 1.4 of the GPU's time."""
+linux-symrefs ran on the CPU, and took 1.4 times as long as on the GPU."""
 RANK_THREADS = 2
 """Threads beyond which making ranks is not faster: 16 threads need 15 ms where one needs 37."""
 VALUE_ARRAYS = 2

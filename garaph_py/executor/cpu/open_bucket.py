@@ -18,7 +18,7 @@ from .records import RecordKernel
 from .walk import NO_BITS, NOTHING, make_for_each_bit
 
 FEW = 4
-"""Waiting vertices of a word up to which each is looked at by itself. A guess."""
+"""The most waiting vertices of a word that are looked at one by one. A guess."""
 
 
 def has_more_than_few(word):
